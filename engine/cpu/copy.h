@@ -1,0 +1,14 @@
+// Copies between strided tensors, with conversion of dtype. Memory traffic: one read, one write.
+#pragma once
+
+#include "engine/tensor.h"
+
+namespace mercer::cpu {
+
+/// target[i] = source[i], any strides, same shape and dtype. Does not bump the version: for fresh outputs.
+void copy(const Tensor& target, const Tensor& source);
+
+/// The same with conversion; float to integer saturates and NaN becomes 0, to bool is != 0.
+void convert(const Tensor& target, const Tensor& source);
+
+}  // namespace mercer::cpu

@@ -1,0 +1,84 @@
+// y_i = exp(x_i − m) / Σ_j exp(x_j − m), m = max x;   dx = y·(g − Σ g·y).
+// One row at a time, so that its passes (maximum, exponential and sum, scale) meet it in cache: memory sees one read and
+// one write. Sums in the canonical order.
+#include "engine/cpu/canonical.h"
+#include "engine/cpu/softmax_table.h"
+#include "engine/simd/math.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+template <class T>
+MERCER_INLINE Vec<T> load(const T* p, int count, T fill) {
+    return count == Vec<T>::lanes ? Vec<T>::load(p) : Vec<T>::load(p, count, fill);
+}
+template <class T>
+MERCER_INLINE void store(Vec<T> v, T* p, int count) {
+    if (count == Vec<T>::lanes)
+        v.store(p);
+    else
+        v.store(p, count);
+}
+
+// NaN may be lost here; it comes back through the exponential.
+struct PlainMax : MaxOp {
+    template <class T>
+    static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
+        return select(b > a, b, a);
+    }
+};
+
+template <class T>
+void forward(const void* from, void* to, int64_t rows, int64_t n) {
+    constexpr int lanes = Vec<T>::lanes;
+    constexpr T lowest = MaxOp::identity<T>;
+    for (int64_t r = 0; r < rows; ++r) {
+        const T* x = static_cast<const T*>(from) + r * n;
+        T* y = static_cast<T*>(to) + r * n;
+        Canonical<T, PlainMax> largest;
+        canonical_for(largest, n, [&](Vec<T>& part, int64_t i, int count) __attribute__((always_inline)) {
+            part = PlainMax::join(part, load(x + i, count, lowest));
+        });
+        const T top = largest.total();
+        const Vec<T> m(top == lowest ? T(0) : top);  // a row of −∞ only: exp gives zeros, and so do we
+        Canonical<T, SumOp> sum;
+        canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) __attribute__((always_inline)) {
+            const Vec<T> e = exp(load(x + i, count, lowest) - m);
+            store(e, y + i, count);
+            part = part + e;
+        });
+        const T z = sum.total();
+        const Vec<T> scale(z == T(0) ? T(0) : T(1) / z);
+        int64_t i = 0;
+        for (; i + lanes <= n; i += lanes) (Vec<T>::load(y + i) * scale).store(y + i);
+        if (i < n) (Vec<T>::load(y + i, int(n - i), T(1)) * scale).store(y + i, int(n - i));
+    }
+}
+
+template <class T>
+void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, int64_t n) {
+    constexpr int lanes = Vec<T>::lanes;
+    for (int64_t r = 0; r < rows; ++r) {
+        const T* y = static_cast<const T*>(y_rows) + r * n;
+        const T* g = static_cast<const T*>(g_rows) + r * n;
+        T* dx = static_cast<T*>(to) + r * n;
+        Canonical<T, SumOp> sum;
+        canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) __attribute__((always_inline)) {
+            part = fma(load(g + i, count, T(0)), load(y + i, count, T(0)), part);
+        });
+        const Vec<T> dot(sum.total());
+        int64_t i = 0;
+        for (; i + lanes <= n; i += lanes) (Vec<T>::load(y + i) * (Vec<T>::load(g + i) - dot)).store(dx + i);
+        if (i < n) {
+            const int count = int(n - i);
+            (Vec<T>::load(y + i, count, T(1)) * (Vec<T>::load(g + i, count, T(1)) - dot)).store(dx + i, count);
+        }
+    }
+}
+
+}  // namespace
+
+extern const cpu::SoftmaxTable softmax_table;
+const cpu::SoftmaxTable softmax_table = {{forward<float>, forward<double>}, {backward<float>, backward<double>}};
+
+}  // namespace mercer::MERCER_ISA

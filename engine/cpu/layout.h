@@ -1,0 +1,34 @@
+// Loops over strided operands: axes that are adjacent in every operand are merged, so that the inner loop is long.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "engine/types.h"
+
+namespace mercer::cpu {
+
+/// Up to `max_operands` operands walked together over one shape, innermost axis last.
+struct Walk {
+    static constexpr int max_operands = 12;
+    Shape shape;
+    std::array<Strides, max_operands> strides;  // of each operand, in elements
+    int operands = 0;
+
+    /// The number of runs along the innermost axis, and its length.
+    int64_t rows() const;
+    int64_t cols() const { return shape.back(); }
+    /// Offsets (elements) of every operand at run `row`.
+    void locate(int64_t row, int64_t* offsets) const;
+};
+
+/// `shape` with axes of size 1 dropped and mergeable neighbours merged; rank is at least 1.
+Walk plan_walk(const Shape& shape, std::span<const Strides> strides);
+
+/// Strides that repeat an operand of shape `from` over `to` (0 along repeated axes). ShapeError if it does not fit.
+Strides broadcast_strides(const char* operation, const Shape& from, const Strides& strides, const Shape& to);
+
+/// The common shape of two operands by the usual broadcasting rule. ShapeError names both.
+Shape broadcast_shape(const char* operation, const Shape& a, const Shape& b);
+
+}  // namespace mercer::cpu

@@ -1,0 +1,68 @@
+#include "engine/cpu/pointwise.h"
+
+#include <algorithm>
+
+#include "engine/cpu/layout.h"
+#include "engine/parallel.h"
+
+namespace mercer::cpu {
+
+void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape, std::span<const Tensor> in, std::span<const Strides> in_strides,
+                   std::span<Tensor> out, const void* state) {
+    if (count(shape) == 0) return;
+    const int operands = int(in.size());
+    // The outputs are dense and alike: one more operand stands for all of them.
+    std::array<Strides, Walk::max_operands> strides;
+    std::copy(in_strides.begin(), in_strides.end(), strides.begin());
+    strides[size_t(operands)] = contiguous_strides(shape);
+    const Walk walk = plan_walk(shape, std::span(strides.data(), size_t(operands) + 1));
+
+    std::array<const char*, Walk::max_operands> base{};
+    std::array<char*, Walk::max_operands> out_base{};
+    const int64_t element = int64_t(size_of(in[0].dtype()));
+    for (int k = 0; k < operands; ++k) base[size_t(k)] = in[size_t(k)].defined() ? static_cast<const char*>(in[size_t(k)].raw()) : nullptr;
+    for (size_t k = 0; k < out.size(); ++k) out_base[k] = out[k].defined() ? static_cast<char*>(out[k].raw()) : nullptr;
+
+    const int last = walk.shape.rank() - 1;
+    const int64_t cols = walk.cols(), side = last > 0 ? walk.shape[last - 1] : 1;
+    std::array<int64_t, Walk::max_operands> row_stride{}, col_stride{};
+    for (int k = 0; k <= operands; ++k) {
+        row_stride[size_t(k)] = last > 0 ? walk.strides[size_t(k)][last - 1] : 0;
+        col_stride[size_t(k)] = walk.strides[size_t(k)][last];
+    }
+
+    const auto block = [&](int64_t row, int64_t rows, int64_t col, int64_t n) {
+        int64_t at[Walk::max_operands];
+        walk.locate(row, at);
+        const void* inputs[Walk::max_operands];
+        void* outputs[Walk::max_operands];
+        for (int k = 0; k < operands; ++k)
+            inputs[k] = base[size_t(k)] ? base[size_t(k)] + (at[k] + col * col_stride[size_t(k)]) * element : nullptr;
+        for (size_t k = 0; k < out.size(); ++k)
+            outputs[k] = out_base[k] ? out_base[k] + (at[operands] + col) * element : nullptr;
+        kernel({rows, n, inputs, row_stride.data(), col_stride.data(), outputs, row_stride[size_t(operands)], state});
+    };
+
+    constexpr int64_t piece = 1 << 14;
+    const int64_t rows = walk.rows();
+    if (rows == 1 && cols <= piece) return block(0, 1, 0, cols);
+    if (cols >= 2 * piece) {
+        const int64_t pieces = (cols + piece - 1) / piece;
+        parallel_for(rows * pieces, grain_for(piece * cost / 16), [&](int64_t begin, int64_t end) {
+            for (int64_t item = begin; item < end; ++item) {
+                const int64_t col = item % pieces * piece;
+                block(item / pieces, 1, col, std::min(piece, cols - col));
+            }
+        });
+    } else {
+        parallel_for(rows, grain_for(cols * cost / 16), [&](int64_t begin, int64_t end) {
+            while (begin < end) {  // as many rows at once as share the outer indices
+                const int64_t n = std::min(end - begin, side - begin % side);
+                block(begin, n, 0, cols);
+                begin += n;
+            }
+        });
+    }
+}
+
+}  // namespace mercer::cpu

@@ -1,0 +1,39 @@
+// The table of one pointwise formula's kernels, and the driver that walks tensors with it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/tensor.h"
+
+namespace mercer::cpu {
+
+/// A block of rows × cols elements; operand k's element (r, c) at in[k] + r·in_row[k] + c·in_col[k] elements.
+struct PointwiseArgs {
+    int64_t rows, cols;
+    const void* const* in;
+    const int64_t* in_row;
+    const int64_t* in_col;
+    void* const* out;  // dense, row after row; null where not wanted
+    int64_t out_row;
+    const void* state;  // a map's captures
+};
+
+using PointwiseFn = void (*)(const PointwiseArgs&);
+
+/// One formula on one instruction set, for f32 [0] and f64 [1].
+///   forward:  in x₀…          out y
+///   backward: in g, x₀…, y    out ĝx₀…
+///   second:   in g, x₀…, y, c₀…   out ∂/∂g, ∂/∂x₀…
+struct PointwiseKernels {
+    PointwiseFn forward[2], backward[2], second[2];
+    int arity;
+    unsigned needs;  // engine/ops/pointwise/needs.h
+    int cost;        // about ns for 16 elements
+};
+
+/// Runs `kernel` over `shape`; inputs have strides that broadcast to it, outputs are dense (or undefined: not wanted).
+void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape, std::span<const Tensor> in, std::span<const Strides> in_strides,
+                   std::span<Tensor> out, const void* state);
+
+}  // namespace mercer::cpu

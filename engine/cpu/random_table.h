@@ -1,0 +1,16 @@
+// Kernels that fill positions [begin, begin + n) with random numbers, on one instruction set. [f32, f64]
+#pragma once
+
+#include <cstdint>
+
+namespace mercer::cpu {
+
+struct RandomTable {
+    void (*uniform[2])(void* out, int64_t begin, int64_t n, uint64_t seed, uint64_t stream, double low, double high);
+    void (*normal[2])(void* out, int64_t begin, int64_t n, uint64_t seed, uint64_t stream);
+};
+
+/// Philox blocks are cut here: `begin` is a multiple of it.
+inline constexpr int64_t random_block = 256;
+
+}  // namespace mercer::cpu

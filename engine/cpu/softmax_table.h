@@ -1,0 +1,15 @@
+// Kernels of the softmax on one instruction set; rows of n contiguous elements. [f32, f64]
+#pragma once
+
+#include <cstdint>
+
+namespace mercer::cpu {
+
+struct SoftmaxTable {
+    /// y = exp(x − max x) / Σ exp(x − max x), for `rows` rows.
+    void (*forward[2])(const void* x, void* y, int64_t rows, int64_t n);
+    /// dx = y·(g − Σ g·y)
+    void (*backward[2])(const void* y, const void* g, void* dx, int64_t rows, int64_t n);
+};
+
+}  // namespace mercer::cpu

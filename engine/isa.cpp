@@ -1,0 +1,83 @@
+#include "engine/isa.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+
+#include "engine/error.h"
+
+namespace mercer {
+namespace {
+
+std::atomic<int> current{-1};
+
+// __builtin_cpu_supports asks CPUID and, through XGETBV, whether the operating system saves the registers.
+bool supported(Isa isa) {
+    switch (isa) {
+        case Isa::scalar: return true;
+#if defined(__x86_64__)
+        case Isa::scalar_fma: return __builtin_cpu_supports("fma");
+        case Isa::avx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+        case Isa::avx512:
+            return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                   __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                   __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#elif defined(__aarch64__)
+        case Isa::neon: return true;
+#endif
+        default: return false;
+    }
+}
+
+Isa choose() {
+    const char* forced = std::getenv("MERCER_ISA");
+    if (!forced || !*forced) {
+        for (Isa isa : {Isa::avx512, Isa::avx2, Isa::neon, Isa::scalar_fma})
+            if (supported(isa)) return isa;
+        return Isa::scalar;
+    }
+    if (std::string_view(forced) == "scalar")
+        return supported(Isa::scalar_fma) ? Isa::scalar_fma : Isa::scalar;
+    std::string known;
+    for (int i = 0; i < isa_count; ++i) {
+        const Isa isa = Isa(i);
+        if (name_of(isa) == forced) {
+            if (supported(isa)) return isa;
+            throw DeviceError("isa", "MERCER_ISA=" + std::string(forced) + " is not available on this machine");
+        }
+        if (supported(isa)) known += " " + std::string(name_of(isa));
+    }
+    throw DeviceError("isa", "MERCER_ISA='" + std::string(forced) + "' is unknown; this machine has:" + known);
+}
+
+}  // namespace
+
+std::string_view name_of(Isa isa) {
+    constexpr std::string_view names[] = {"scalar", "scalar_fma", "avx2", "avx512", "neon"};
+    return names[int(isa)];
+}
+
+bool is_available(Isa isa) { return supported(isa); }
+
+std::vector<Isa> available_isas() {
+    std::vector<Isa> found;
+    for (int i = 0; i < isa_count; ++i)
+        if (supported(Isa(i))) found.push_back(Isa(i));
+    return found;
+}
+
+Isa isa() {
+    int i = current.load(std::memory_order_relaxed);
+    if (i < 0) {
+        i = int(choose());
+        current.store(i, std::memory_order_relaxed);
+    }
+    return Isa(i);
+}
+
+void set_isa(Isa isa) {
+    if (!supported(isa)) throw DeviceError("set_isa", std::string(name_of(isa)) + " is not available on this machine");
+    current.store(int(isa), std::memory_order_relaxed);
+}
+
+}  // namespace mercer

@@ -1,0 +1,280 @@
+#include "engine/memory.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "engine/error.h"
+#include "engine/scratch.h"
+
+namespace mercer {
+
+const char*& OperationScope::current() {
+    thread_local const char* name = "tensor";
+    return name;
+}
+
+namespace {
+
+constexpr size_t alignment = 64;
+constexpr size_t named_from = size_t{1} << 20;  // blocks this large are listed by name when memory runs out
+
+// Four size classes for each doubling: at most a quarter is wasted.
+size_t class_of(size_t bytes) {
+    const size_t units = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment;
+    if (units <= 8) return units - 1;
+    const int top = std::bit_width(units - 1) - 1;  // units in (2^top, 2^(top+1)]
+    const size_t quarter = size_t{1} << (top - 2);
+    const size_t step = (units - 1 - (size_t{1} << top)) / quarter;
+    return 8 + size_t(top - 3) * 4 + step;
+}
+size_t class_bytes(size_t index) {
+    if (index < 8) return (index + 1) * alignment;
+    const size_t top = (index - 8) / 4 + 3, step = (index - 8) % 4;
+    return ((size_t{1} << top) + (step + 1) * (size_t{1} << (top - 2))) * alignment;
+}
+constexpr size_t class_count = 8 + 4 * 48;
+
+class SpinLock {
+public:
+    void lock() {
+        while (flag_.test_and_set(std::memory_order_acquire)) {
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        }
+    }
+    void unlock() { flag_.clear(std::memory_order_release); }
+
+private:
+    std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
+};
+
+struct FreeBlock {
+    FreeBlock* next;
+};
+struct FreeList {
+    SpinLock lock;
+    FreeBlock* head = nullptr;
+};
+
+struct Allocator {
+    std::array<FreeList, class_count> free;
+    std::atomic<size_t> live{0}, peak{0}, cached{0}, limit{0};
+    std::atomic<uint64_t> allocations{0}, hits{0};
+    std::mutex named_mutex;
+    std::unordered_map<void*, std::pair<const char*, size_t>> named;
+    std::mutex host_mutex;
+    HostAllocator host;
+    std::atomic<bool> has_host{false};
+    std::unordered_map<void*, HostAllocator> from_host;
+
+    void* take_from_system(size_t bytes) {
+        if (has_host.load(std::memory_order_acquire)) {
+            const std::lock_guard lock(host_mutex);
+            void* block = host.allocate(bytes, host.context);
+            if (block) from_host.emplace(block, host);
+            return block;
+        }
+        return std::aligned_alloc(alignment, bytes);
+    }
+    void give_to_system(void* block, size_t bytes) {
+        {
+            const std::lock_guard lock(host_mutex);
+            if (auto it = from_host.find(block); it != from_host.end()) {
+                const HostAllocator owner = it->second;
+                from_host.erase(it);
+                return owner.release(block, bytes, owner.context);
+            }
+        }
+        std::free(block);
+    }
+    void trim() {
+        for (size_t i = 0; i < class_count; ++i) {
+            FreeBlock* head;
+            {
+                const std::lock_guard lock(free[i].lock);
+                head = std::exchange(free[i].head, nullptr);
+            }
+            while (head) {
+                FreeBlock* next = head->next;
+                cached -= class_bytes(i);
+                give_to_system(head, class_bytes(i));
+                head = next;
+            }
+        }
+    }
+    std::string largest_users() {
+        std::unordered_map<std::string, size_t> by_name;
+        {
+            const std::lock_guard lock(named_mutex);
+            for (const auto& [block, use] : named) by_name[use.first] += use.second;
+        }
+        std::vector<std::pair<size_t, std::string>> order;
+        for (const auto& [name, bytes] : by_name) order.emplace_back(bytes, name);
+        std::sort(order.rbegin(), order.rend());
+        std::string text;
+        for (size_t i = 0; i < std::min<size_t>(3, order.size()); ++i)
+            text += (i ? ", " : "") + order[i].second + " " + std::to_string(order[i].first) + " bytes";
+        return text.empty() ? "none above 1 MiB" : text;
+    }
+    [[noreturn]] void out_of_memory(size_t bytes, const char* why) {
+        throw MemoryError(OperationScope::current(),
+                          std::string(why) + ": wanted " + std::to_string(bytes) + " bytes, " +
+                              std::to_string(live.load()) + " live, limit " + std::to_string(limit.load()) +
+                              "; largest users: " + largest_users());
+    }
+};
+
+// Never destroyed: tensors in a host's static objects may outlive every destructor of ours.
+Allocator& allocator() {
+    static Allocator* const instance = new Allocator;
+    return *instance;
+}
+
+}  // namespace
+
+void* memory::allocate(size_t bytes) {
+    Allocator& a = allocator();
+    if (bytes > (size_t{1} << 46)) a.out_of_memory(bytes, "impossible size");
+    const size_t index = class_of(bytes), size = class_bytes(index);
+    const size_t live = a.live.fetch_add(size, std::memory_order_relaxed) + size;
+    const size_t limit = a.limit.load(std::memory_order_relaxed);
+    if (limit && live > limit) {
+        a.live -= size;
+        a.out_of_memory(bytes, "the memory limit is reached");
+    }
+    size_t peak = a.peak.load(std::memory_order_relaxed);
+    while (live > peak && !a.peak.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
+    }
+    a.allocations.fetch_add(1, std::memory_order_relaxed);
+    void* block = nullptr;
+    {
+        FreeList& list = a.free[index];
+        const std::lock_guard lock(list.lock);
+        if (list.head) {
+            block = list.head;
+            list.head = list.head->next;
+        }
+    }
+    if (block) {
+        a.hits.fetch_add(1, std::memory_order_relaxed);
+        a.cached.fetch_sub(size, std::memory_order_relaxed);
+    } else {
+        block = a.take_from_system(size);
+        if (!block) {
+            a.trim();
+            block = a.take_from_system(size);
+        }
+        if (!block) {
+            a.live -= size;
+            a.out_of_memory(bytes, "the system has no more memory");
+        }
+    }
+    if (size >= named_from) {
+        const std::lock_guard lock(a.named_mutex);
+        a.named[block] = {OperationScope::current(), size};
+    }
+    return block;
+}
+
+void memory::release(void* block, size_t bytes) noexcept {
+    Allocator& a = allocator();
+    const size_t index = class_of(bytes), size = class_bytes(index);
+    if (size >= named_from) {
+        const std::lock_guard lock(a.named_mutex);
+        a.named.erase(block);
+    }
+    a.live.fetch_sub(size, std::memory_order_relaxed);
+    a.cached.fetch_add(size, std::memory_order_relaxed);
+    FreeList& list = a.free[index];
+    const std::lock_guard lock(list.lock);
+    auto* freed = static_cast<FreeBlock*>(block);
+    freed->next = list.head;
+    list.head = freed;
+}
+
+MemoryStats memory_stats() {
+    Allocator& a = allocator();
+    return {a.live, a.peak, a.cached, a.limit, a.allocations, a.hits};
+}
+
+void reset_peak_memory() { allocator().peak = allocator().live.load(); }
+void set_memory_limit(size_t bytes) { allocator().limit = bytes; }
+void release_cached_memory() { allocator().trim(); }
+
+void set_host_allocator(HostAllocator host) {
+    if (bool(host.allocate) != bool(host.release))
+        throw ValueError("set_host_allocator", "needs both allocate and release, or neither");
+    Allocator& a = allocator();
+    a.trim();
+    const std::lock_guard lock(a.host_mutex);
+    a.host = host;
+    a.has_host.store(host.allocate != nullptr, std::memory_order_release);
+}
+
+// ---- scratch ---------------------------------------------------------------------------------
+
+namespace {
+
+// Blocks are never moved while in use; a second one is added when the first is full, and they merge when all is free.
+struct ScratchStack {
+    struct Block {
+        char* data;
+        size_t size;
+    };
+    std::vector<Block> blocks;
+    size_t block = 0, used = 0;
+    ~ScratchStack() {
+        for (const Block& b : blocks) memory::release(b.data, b.size);
+    }
+};
+ScratchStack& scratch_stack() {
+    thread_local ScratchStack stack;
+    return stack;
+}
+
+}  // namespace
+
+Scratch::Scratch() : block_(scratch_stack().block), used_(scratch_stack().used) {}
+
+Scratch::~Scratch() {
+    ScratchStack& s = scratch_stack();
+    s.block = block_;
+    s.used = used_;
+    if (block_ == 0 && used_ == 0 && s.blocks.size() > 1) {
+        size_t total = 0;
+        for (const auto& b : s.blocks) total += b.size;
+        for (const auto& b : s.blocks) memory::release(b.data, b.size);
+        s.blocks.clear();
+        try {
+            s.blocks.push_back({static_cast<char*>(memory::allocate(total)), total});
+        } catch (const MemoryError&) {  // the next take() asks again
+        }
+    }
+}
+
+void* Scratch::take_bytes(size_t bytes) {
+    ScratchStack& s = scratch_stack();
+    bytes = (bytes + alignment - 1) / alignment * alignment;
+    while (s.block < s.blocks.size() && s.used + bytes > s.blocks[s.block].size) {
+        ++s.block;
+        s.used = 0;
+    }
+    if (s.block == s.blocks.size()) {
+        const size_t size = std::max(bytes, size_t{1} << 18);
+        s.blocks.push_back({static_cast<char*>(memory::allocate(size)), size});
+    }
+    char* p = s.blocks[s.block].data + s.used;
+    s.used += bytes;
+    return p;
+}
+
+}  // namespace mercer

@@ -1,0 +1,32 @@
+// where and cast.
+#pragma once
+
+#include <span>
+
+#include "engine/ops/op.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+/// Inputs: mask (bool), a, b.
+struct Where {
+    static constexpr const char* name = "where";
+    struct Attrs {};
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return input_bit(0); }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+struct Cast {
+    static constexpr const char* name = "cast";
+    struct Attrs {
+        DType from, to;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return 0; }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+}  // namespace mercer

@@ -1,0 +1,34 @@
+// gather and its adjoint scatter_add. Inputs: x, index (i64).
+#pragma once
+
+#include <span>
+
+#include "engine/ops/op.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+struct Gather {
+    static constexpr const char* name = "gather";
+    struct Attrs {
+        int axis;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return input_bit(1); }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+struct ScatterAdd {
+    static constexpr const char* name = "scatter_add";
+    struct Attrs {
+        int axis;
+        int64_t size;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return input_bit(1); }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+}  // namespace mercer

@@ -1,0 +1,61 @@
+// Operations that move no values or only repeat them: reshape, permute, broadcast_to and its adjoint sum_to.
+#pragma once
+
+#include <span>
+
+#include "engine/ops/op.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+struct Reshape {
+    static constexpr const char* name = "reshape";
+    struct Attrs {
+        Shape shape;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return 0; }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+struct Permute {
+    static constexpr const char* name = "permute";
+    struct Attrs {
+        int axes[Dims::max_rank];
+        int rank;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return 0; }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+struct BroadcastTo {
+    static constexpr const char* name = "broadcast_to";
+    struct Attrs {
+        Shape shape;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return 0; }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+struct SumTo {
+    static constexpr const char* name = "sum_to";
+    struct Attrs {
+        Shape shape;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return 0; }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+/// The shape with its one -1 replaced so that `n` elements fit. ShapeError.
+Shape resolve_shape(const Shape& shape, int64_t n, const Shape& from);
+Permute::Attrs permutation(std::span<const int> axes, int rank);
+Permute::Attrs last_two_exchanged(int rank);
+
+}  // namespace mercer

@@ -1,0 +1,36 @@
+// C = A·B over the last two axes, leading axes broadcast.
+#pragma once
+
+#include <span>
+
+#include "engine/ops/op.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+/// Operands of rank 2 or more; the function matmul() promotes vectors.
+struct Matmul {
+    static constexpr const char* name = "matmul";
+    struct Attrs {};
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned wanted) {
+        return (wants_input(wanted, 0) ? input_bit(1) : 0) | (wants_input(wanted, 1) ? input_bit(0) : 0);
+    }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+/// matmul for vectors and matrices: a rank-1 operand gains an axis for the product and loses it after.
+template <class X, class Product>
+X promoted_matmul(const X& a, const X& b, Product product) {
+    if (a.rank() >= 2 && b.rank() >= 2) return product(a, b);
+    const X left = a.rank() == 1 ? reshape(a, {1, a.shape()[0]}) : a;
+    const X right = b.rank() == 1 ? reshape(b, {b.shape()[0], 1}) : b;
+    const X out = product(left, right);
+    Shape shape = out.shape();
+    if (b.rank() == 1) shape.erase(shape.rank() - 1);
+    if (a.rank() == 1) shape.erase(shape.rank() - (b.rank() == 1 ? 1 : 2));
+    return reshape(out, shape);
+}
+
+}  // namespace mercer

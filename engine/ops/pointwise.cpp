@@ -1,0 +1,146 @@
+#include "engine/ops/pointwise.h"
+
+#include <algorithm>
+#include <string>
+
+#include "engine/cpu/dispatch.h"
+#include "engine/cpu/layout.h"
+#include "engine/cpu/pointwise.h"
+#include "engine/error.h"
+#include "engine/functions.h"
+#include "engine/memory.h"
+#include "engine/ops/pointwise/needs.h"
+#include "engine/ops/registry.h"
+
+namespace mercer {
+namespace {
+
+int dtype_index(const PointwiseOp& op, DType dtype) {
+    if (!is_floating(dtype))
+        throw DTypeError(op.name, "works on f32 and f64, got " + std::string(name_of(dtype)) + "; use cast");
+    return dtype == DType::f64;
+}
+
+void require_same_dtype(const PointwiseOp& op, const Tensor& a, const Tensor& b) {
+    if (a.dtype() != b.dtype())
+        throw DTypeError(op.name, "dtypes differ: " + std::string(name_of(a.dtype())) + to_string(a.shape()) + " vs " +
+                                      std::string(name_of(b.dtype())) + to_string(b.shape()) + "; use cast on one");
+}
+
+struct Operands {
+    std::array<Tensor, 2 * max_pointwise_inputs + 2> tensors;
+    std::array<Strides, 2 * max_pointwise_inputs + 2> strides;
+    int n = 0;
+    void add(const PointwiseOp& op, const Tensor& t, const Shape& shape) {
+        if (t.defined()) strides[size_t(n)] = cpu::broadcast_strides(op.name, t.shape(), t.strides(), shape);
+        else strides[size_t(n)] = Dims::filled(shape.rank(), 0);
+        tensors[size_t(n++)] = t;
+    }
+    std::span<const Tensor> values() const { return {tensors.data(), size_t(n)}; }
+    std::span<const Strides> steps() const { return {strides.data(), size_t(n)}; }
+};
+
+PointwiseGradients outputs(const Shape& shape, DType dtype, unsigned wanted) {
+    PointwiseGradients out;
+    for (size_t k = 0; k < out.size(); ++k)
+        if (wanted & (1u << k)) out[k] = Tensor::empty(shape, dtype);
+    return out;
+}
+
+}  // namespace
+
+Tensor pointwise(const PointwiseOp& op, std::span<const Tensor> x, const void* state) {
+    const OperationScope scope(op.name);
+    const int dtype = dtype_index(op, x[0].dtype());
+    Shape shape = x[0].shape();
+    for (size_t k = 1; k < x.size(); ++k) {
+        require_same_dtype(op, x[0], x[k]);
+        if (!(x[k].shape() == shape)) shape = cpu::broadcast_shape(op.name, shape, x[k].shape());
+    }
+    Tensor y = Tensor::empty(shape, x[0].dtype());
+    std::array<Strides, max_pointwise_inputs> strides;
+    for (size_t k = 0; k < x.size(); ++k)
+        strides[k] = x[k].shape() == shape ? x[k].strides()
+                                           : cpu::broadcast_strides(op.name, x[k].shape(), x[k].strides(), shape);
+    const cpu::PointwiseKernels& kernels = op.kernels();
+    cpu::run_pointwise(kernels.forward[dtype], kernels.cost, shape, x, std::span(strides.data(), x.size()), {&y, 1}, state);
+    return y;
+}
+
+PointwiseGradients pointwise_backward(const PointwiseOp& op, const Tensor& g, std::span<const Tensor> x, const Tensor& y,
+                                      unsigned wanted, const void* state) {
+    const OperationScope scope(op.name);
+    Operands in;
+    in.add(op, g, g.shape());
+    for (const Tensor& t : x) in.add(op, t, g.shape());
+    in.add(op, y, g.shape());
+    PointwiseGradients out = outputs(g.shape(), g.dtype(), wanted);
+    const cpu::PointwiseKernels& kernels = op.kernels();
+    cpu::run_pointwise(kernels.backward[dtype_index(op, g.dtype())], kernels.cost, g.shape(), in.values(), in.steps(),
+                       std::span(out.data(), x.size()), state);
+    return out;
+}
+
+PointwiseGradients pointwise_second(const PointwiseOp& op, const Tensor& g, std::span<const Tensor> x, const Tensor& y,
+                                    std::span<const Tensor> c, unsigned wanted, const void* state) {
+    const OperationScope scope(op.name);
+    Operands in;
+    in.add(op, g, g.shape());
+    for (const Tensor& t : x) in.add(op, t, g.shape());
+    in.add(op, y, g.shape());
+    for (const Tensor& t : c) in.add(op, t, g.shape());
+    PointwiseGradients out = outputs(g.shape(), g.dtype(), wanted);
+    const cpu::PointwiseKernels& kernels = op.kernels();
+    cpu::run_pointwise(kernels.second[dtype_index(op, g.dtype())], kernels.cost, g.shape(), in.values(), in.steps(),
+                       std::span(out.data(), 1 + x.size()), state);
+    return out;
+}
+
+unsigned pointwise_needs(const PointwiseOp& op) { return op.kernels().needs; }
+int pointwise_arity(const PointwiseOp& op) { return op.kernels().arity; }
+
+// ---- the built-in ones, from the list ------------------------------------------------------------
+
+#define STRUCTURAL(...)
+#define POINTWISE(name, ...) MERCER_DISPATCH(cpu::PointwiseKernels, name##_kernels)
+#include "engine/ops/ops.def"
+#undef POINTWISE
+
+#define POINTWISE(name, ...) constexpr PointwiseOp name##_op{#name, &name##_kernels};
+namespace builtin {
+#include "engine/ops/ops.def"
+}  // namespace builtin
+#undef POINTWISE
+#undef STRUCTURAL
+
+#define STRUCTURAL(name, type, latex) {#name, latex, nullptr, ""},
+#define POINTWISE(name, formula, arity, family, latex, domain, cost) {#name, latex, &builtin::name##_op, domain},
+std::span<const OperationInfo> operations() {
+    static constexpr OperationInfo list[] = {
+#include "engine/ops/ops.def"
+    };
+    return list;
+}
+#undef POINTWISE
+#undef STRUCTURAL
+
+const PointwiseOp& pointwise_op(std::string_view name) {
+    for (const OperationInfo& info : operations())
+        if (info.pointwise && info.name == name) return *info.pointwise;
+    throw ValueError("pointwise_op", "no pointwise operation is called '" + std::string(name) + "'");
+}
+
+#define MERCER_FUNCTION_1(name) \
+    Tensor name(const Tensor& x) { return pointwise(builtin::name##_op, {&x, 1}); }
+#define MERCER_FUNCTION_2(name)                                  \
+    Tensor name(const Tensor& a, const Tensor& b) {              \
+        const Tensor x[] = {a, b};                               \
+        return pointwise(builtin::name##_op, x);                 \
+    }
+#define STRUCTURAL(...)
+#define POINTWISE(name, formula, arity, ...) MERCER_FUNCTION_##arity(name)
+#include "engine/ops/ops.def"
+#undef POINTWISE
+#undef STRUCTURAL
+
+}  // namespace mercer

@@ -1,0 +1,72 @@
+// The derivatives of a pointwise formula, from the formula.
+//
+// For y = f(x₀ … xₙ₋₁) elementwise and a cotangent g:
+//   first:   ĝx_k = g·f_k                            f_k by Dual<V>, or by the formula's own df(x, y)
+//   second:  with cotangents c_k of the ĝx_k, h = Σ_k c_k f_k is a directional derivative, so
+//            ∂/∂g = h,   ∂/∂x_j = g·∂h/∂x_j          by Dual<Dual<V>>: inner direction c, outer direction e_j
+#pragma once
+
+#include "engine/ops/pointwise/needs.h"
+#include "engine/simd/dual.h"
+
+namespace mercer::MERCER_ISA {
+
+template <class Op>
+concept HasOwnDerivative = requires(Op op, Vec<float> x) { op.df(x, x); };
+
+template <class Op, class V>
+MERCER_INLINE V apply(const Op& op, const V (&x)[1]) {
+    return op.f(x[0]);
+}
+template <class Op, class V>
+MERCER_INLINE V apply(const Op& op, const V (&x)[2]) {
+    return op.f(x[0], x[1]);
+}
+template <class Op, class V>
+MERCER_INLINE V apply(const Op& op, const V (&x)[3]) {
+    return op.f(x[0], x[1], x[2]);
+}
+template <class Op, class V>
+MERCER_INLINE V apply(const Op& op, const V (&x)[4]) {
+    return op.f(x[0], x[1], x[2], x[3]);
+}
+
+/// Σ_k direction_k·f_k at x; `y` is f(x), read only by formulas with a derivative of their own.
+template <class Op, int n, class V>
+MERCER_INLINE V directional(const Op& op, const V (&x)[n], V y, const V (&direction)[n]) {
+    if constexpr (HasOwnDerivative<Op>) {
+        return op.df(x[0], y) * direction[0];
+    } else {
+        Dual<V> t[n];
+        for (int k = 0; k < n; ++k) t[k] = Dual<V>(x[k], direction[k]);
+        return apply(op, t).d;
+    }
+}
+
+/// f_k at x.
+template <int k, class Op, int n, class V>
+MERCER_INLINE V partial(const Op& op, const V (&x)[n], V y) {
+    using S = typename V::Scalar;
+    if constexpr (HasOwnDerivative<Op>) {
+        return op.df(x[0], y);
+    } else {
+        V e[n];
+        for (int i = 0; i < n; ++i) e[i] = V(S(i == k ? 1 : 0));
+        return directional(op, x, y, e);
+    }
+}
+
+/// h = Σ_k c_k f_k and ∂h/∂x_j.
+template <int j, class Op, int n, class V>
+MERCER_INLINE Dual<V> second(const Op& op, const V (&x)[n], V y, const V (&c)[n]) {
+    using S = typename V::Scalar;
+    Dual<V> xs[n], cs[n];
+    for (int i = 0; i < n; ++i) {
+        xs[i] = Dual<V>(x[i], V(S(i == j ? 1 : 0)));
+        cs[i] = Dual<V>(c[i]);
+    }
+    const Dual<V> ys(y, partial<j>(op, x, y));
+    return directional(op, xs, ys, cs);
+}
+
+}  // namespace mercer::MERCER_ISA

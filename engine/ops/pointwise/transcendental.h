@@ -1,0 +1,64 @@
+// Exponentials, logarithms, powers and circular functions; the vector forms stand in engine/simd/math.
+#pragma once
+
+#include "engine/ops/pointwise/needs.h"
+#include "engine/simd/dual.h"
+
+namespace mercer::MERCER_ISA::formula {
+
+/// exp' = exp: the saved output is the derivative.
+struct Exp {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return exp(x);
+    }
+    static constexpr unsigned needs = needs_output;
+    template <class V>
+    static MERCER_INLINE V df(V, V y) {
+        return y;
+    }
+};
+struct Expm1 {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return expm1(x);
+    }
+};
+struct Log {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return log(x);
+    }
+};
+struct Log1p {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return log1p(x);
+    }
+};
+struct Pow {
+    template <class V>
+    static MERCER_INLINE V f(V x, V y) {
+        return pow(x, y);
+    }
+};
+struct Sin {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return sin(x);
+    }
+};
+struct Cos {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return cos(x);
+    }
+};
+struct Erf {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return erf(x);
+    }
+};
+
+}  // namespace mercer::MERCER_ISA::formula

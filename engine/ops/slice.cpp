@@ -1,0 +1,81 @@
+#include "engine/ops/slice.h"
+
+#include <algorithm>
+
+#include "engine/cpu/copy.h"
+#include "engine/error.h"
+#include "engine/functions.h"
+
+namespace mercer {
+
+Slice::Attrs slice_range(const Shape& shape, int axis, int64_t begin, int64_t end, int64_t step) {
+    axis = normal_axis("slice", axis, shape.rank());
+    if (step == 0) throw ValueError("slice", "step must not be 0");
+    const int64_t size = shape[axis];
+    const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
+    begin = std::clamp(begin < 0 ? begin + size : begin, low, high);
+    end = std::clamp(end < 0 ? end + size : end, low, high);
+    const int64_t n = step > 0 ? (end - begin + step - 1) / step : (begin - end - step - 1) / -step;
+    return {axis, begin, step, std::max<int64_t>(n, 0)};
+}
+
+Tensor Slice::forward(const Attrs& a, std::span<const Tensor> x) {
+    Shape shape = x[0].shape();
+    Strides strides = x[0].strides();
+    const int64_t offset = x[0].offset() + (a.n > 0 ? a.begin * strides[a.axis] : 0);
+    shape[a.axis] = a.n;
+    strides[a.axis] *= a.step;
+    return x[0].view(shape, strides, offset);
+}
+
+Tensor Unslice::forward(const Attrs& a, std::span<const Tensor> x) {
+    Tensor out = Tensor::zeros(a.shape, x[0].dtype());
+    const int64_t n = x[0].shape()[a.axis];
+    if (n > 0) cpu::copy(Slice::forward({a.axis, a.begin, a.step, n}, {&out, 1}), x[0]);
+    return out;
+}
+
+Tensor Concat::forward(const Attrs& a, std::span<const Tensor> x) {
+    if (x.empty()) throw ShapeError(name, "needs at least one tensor");
+    Shape shape = x[0].shape();
+    shape[a.axis] = 0;
+    for (const Tensor& t : x) {
+        Shape other = t.shape();
+        if (other.rank() == shape.rank()) other[a.axis] = shape[a.axis];
+        if (!(other == shape) || t.dtype() != x[0].dtype())
+            throw ShapeError(name, "parts differ beside axis " + std::to_string(a.axis) + ": " + std::string(name_of(x[0].dtype())) +
+                                       to_string(x[0].shape()) + " vs " + std::string(name_of(t.dtype())) + to_string(t.shape()));
+        shape[a.axis] += t.shape()[a.axis];
+    }
+    Tensor out = Tensor::empty(shape, x[0].dtype());
+    int64_t begin = 0;
+    for (const Tensor& t : x) {
+        const int64_t n = t.shape()[a.axis];
+        if (n > 0) cpu::copy(Slice::forward({a.axis, begin, 1, n}, {&out, 1}), t);
+        begin += n;
+    }
+    return out;
+}
+
+Tensor slice(const Tensor& x, int axis, int64_t begin, int64_t end, int64_t step) {
+    return Slice::forward(slice_range(x.shape(), axis, begin, end, step), {&x, 1});
+}
+
+Tensor unslice(const Tensor& x, const Shape& shape, int axis, int64_t begin, int64_t step) {
+    axis = normal_axis("unslice", axis, shape.rank());
+    Shape rest = x.shape();
+    if (rest.rank() == shape.rank()) rest[axis] = shape[axis];
+    const int64_t last = begin + (x.rank() == shape.rank() ? x.shape()[axis] - 1 : 0) * step;
+    if (!(rest == shape) || (x.count() > 0 && (begin < 0 || last < 0 || begin >= shape[axis] || last >= shape[axis])))
+        throw ShapeError("unslice", to_string(x.shape()) + " at " + std::to_string(begin) + " by " + std::to_string(step) +
+                                        " does not fit axis " + std::to_string(axis) + " of " + to_string(shape));
+    return Unslice::forward({shape, axis, begin, step}, {&x, 1});
+}
+
+Tensor concat(std::span<const Tensor> xs, int axis) {
+    if (xs.empty()) throw ShapeError("concat", "needs at least one tensor");
+    return Concat::forward({normal_axis("concat", axis, xs[0].rank())}, xs);
+}
+Tensor concat(std::initializer_list<Tensor> xs, int axis) { return concat(std::span(xs.begin(), xs.size()), axis); }
+
+}  // namespace mercer

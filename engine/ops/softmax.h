@@ -1,0 +1,24 @@
+// Softmax along one axis: y = exp(x − max x) / Σ exp(x − max x).
+#pragma once
+
+#include <span>
+
+#include "engine/ops/op.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+struct Softmax {
+    static constexpr const char* name = "softmax";
+    struct Attrs {
+        int axis;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return output_bit; }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+    /// y·(g − Σ g·y) in one pass: first order only, tested against the text of vjp.
+    static Tensor backward(const Attrs&, const Tensor& y, const Tensor& g);
+};
+
+}  // namespace mercer

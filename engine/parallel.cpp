@@ -1,0 +1,79 @@
+#include "engine/parallel.h"
+
+#include <sched.h>
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+
+#include "engine/error.h"
+
+namespace mercer {
+namespace {
+
+std::atomic<int> requested{0};  // 0: not asked yet
+std::atomic<tbb::task_arena*> host_arena{nullptr};
+
+int threads_from_environment() {
+    if (const char* text = std::getenv("MERCER_THREADS")) {
+        char* end = nullptr;
+        const long n = std::strtol(text, &end, 10);
+        if (end == text || *end || n < 1 || n > 4096)
+            throw ValueError("parallel_for", "MERCER_THREADS must be an integer from 1 to 4096, got '" +
+                                                 std::string(text) + "'");
+        return int(n);
+    }
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) return CPU_COUNT(&cpus);
+    return 1;
+}
+
+// Never destroyed: a static destructor that joins threads would hang hosts that unload us.
+tbb::task_arena& own_arena(int threads) {
+    static std::mutex mutex;
+    static tbb::task_arena* arena = nullptr;
+    static int size = 0;
+    const std::lock_guard lock(mutex);
+    if (!arena || size != threads) {
+        arena = new tbb::task_arena(threads);  // a replaced arena may still be in use: it stays
+        size = threads;
+    }
+    return *arena;
+}
+
+}  // namespace
+
+int thread_count() {
+    int n = requested.load(std::memory_order_relaxed);
+    if (n == 0) {
+        n = threads_from_environment();
+        requested.store(n, std::memory_order_relaxed);
+    }
+    return n;
+}
+
+void set_thread_count(int n) {
+    if (n < 1) throw ValueError("set_thread_count", "needs at least one thread, got " + std::to_string(n));
+    requested.store(n, std::memory_order_relaxed);
+}
+
+void set_arena(tbb::task_arena* arena) { host_arena.store(arena); }
+
+void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) {
+    if (n <= 0) return;
+    const int threads = thread_count();
+    if (n <= grain || threads == 1) return body(0, n);
+    tbb::task_arena* host = host_arena.load();
+    tbb::task_arena& arena = host ? *host : own_arena(threads);
+    arena.execute([&] {
+        tbb::parallel_for(tbb::blocked_range<int64_t>(0, n, grain),
+                          [&](const tbb::blocked_range<int64_t>& r) { body(r.begin(), r.end()); });
+    });
+}
+
+}  // namespace mercer

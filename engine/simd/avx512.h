@@ -1,0 +1,54 @@
+// AVX-512 (F, DQ, BW, VL): 64-byte registers.
+#pragma once
+
+#include <immintrin.h>
+
+#define MERCER_REGISTER_BYTES 64
+#include "engine/simd/register.h"
+
+namespace mercer::MERCER_ISA::native {
+
+MERCER_INLINE Register<float> fma(Register<float> a, Register<float> b, Register<float> c) {
+    return _mm512_fmadd_ps(a, b, c);
+}
+MERCER_INLINE Register<double> fma(Register<double> a, Register<double> b, Register<double> c) {
+    return _mm512_fmadd_pd(a, b, c);
+}
+MERCER_INLINE Register<float> sqrt(Register<float> a) { return _mm512_sqrt_ps(a); }
+MERCER_INLINE Register<double> sqrt(Register<double> a) { return _mm512_sqrt_pd(a); }
+
+/// The k-mask of the first `count` lanes.
+MERCER_INLINE unsigned first(int count) { return count >= 32 ? ~0u : (1u << count) - 1u; }
+
+template <class T>
+MERCER_INLINE Register<T> load(const T* p, int count, Register<T> fill) {
+    const unsigned m = first(count);
+    if constexpr (sizeof(T) == 4)
+        return reinterpret_cast<Register<T>>(
+            _mm512_mask_loadu_epi32(reinterpret_cast<__m512i>(fill), __mmask16(m), p));
+    else
+        return reinterpret_cast<Register<T>>(
+            _mm512_mask_loadu_epi64(reinterpret_cast<__m512i>(fill), __mmask8(m), p));
+}
+
+template <class T>
+MERCER_INLINE void store(T* p, int count, Register<T> v) {
+    const unsigned m = first(count);
+    if constexpr (sizeof(T) == 4)
+        _mm512_mask_storeu_epi32(p, __mmask16(m), reinterpret_cast<__m512i>(v));
+    else
+        _mm512_mask_storeu_epi64(p, __mmask8(m), reinterpret_cast<__m512i>(v));
+}
+
+template <class T>
+MERCER_INLINE void stream(T* p, Register<T> v) {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(p), reinterpret_cast<__m512i>(v));
+}
+
+template <class R>
+MERCER_INLINE bool any(R mask) {
+    return _mm512_test_epi32_mask(reinterpret_cast<__m512i>(mask),
+                                  reinterpret_cast<__m512i>(mask)) != 0;
+}
+
+}  // namespace mercer::MERCER_ISA::native

@@ -1,0 +1,42 @@
+// Which instruction set this translation unit is compiled for, and the namespace its kernels live in.
+//
+// A file listed in mercer_kernels(...) is compiled once per instruction set with MERCER_KERNEL_ISA set to
+// scalar, scalar_fma, avx2, avx512 or neon. Any other file sees the build's baseline, under a namespace of
+// its own, so that no inline function of one instruction set is ever merged with that of another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#define MERCER_SIMD_SCALAR 0
+#define MERCER_SIMD_AVX2 1
+#define MERCER_SIMD_AVX512 2
+#define MERCER_SIMD_NEON 3
+
+#if defined(__CUDACC__)
+#define MERCER_ISA cuda
+#define MERCER_SIMD MERCER_SIMD_SCALAR
+#elif defined(MERCER_KERNEL_ISA)
+#define MERCER_ISA MERCER_KERNEL_ISA
+#else
+#define MERCER_ISA baseline
+#endif
+
+#ifndef MERCER_SIMD
+#if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && defined(__AVX512BW__)
+#define MERCER_SIMD MERCER_SIMD_AVX512
+#elif defined(__AVX2__) && defined(__FMA__)
+#define MERCER_SIMD MERCER_SIMD_AVX2
+#elif defined(__ARM_NEON) && defined(__aarch64__) && !defined(MERCER_FORCE_SCALAR)
+#define MERCER_SIMD MERCER_SIMD_NEON
+#else
+#define MERCER_SIMD MERCER_SIMD_SCALAR
+#endif
+#endif
+
+// Every function of a formula: inlined always, and callable on the device when nvcc compiles it.
+#if defined(__CUDACC__)
+#define MERCER_INLINE __host__ __device__ __forceinline__
+#else
+#define MERCER_INLINE inline __attribute__((always_inline))
+#endif

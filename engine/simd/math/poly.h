@@ -1,0 +1,115 @@
+// What the elementary functions share: Horner's scheme, clamping, and 2^n as a factor.
+//
+// All polynomial coefficients under math/ were computed for Mercer with Sollya: `fpminimax`
+// (minimax over coefficients already rounded to the format) or, where a weight was needed, `remez`.
+// They are hexadecimal, hence exact.
+#pragma once
+
+#include "engine/simd/vec.h"
+
+namespace mercer::MERCER_ISA {
+
+/// c0 + x·(c1 + x·(c2 + …)), each step one fma.
+template <class T>
+MERCER_INLINE Vec<T> horner(Vec<T>, T c0) {
+    return Vec<T>(c0);
+}
+template <class T, class... Rest>
+MERCER_INLINE Vec<T> horner(Vec<T> x, T c0, Rest... rest) {
+    return fma(x, horner(x, rest...), Vec<T>(c0));
+}
+
+/// x held below `high` or above `low`; NaN stays NaN. One instruction where its rule for NaN (the
+/// second operand) is what we want, for GCC does not always find it.
+template <class T>
+MERCER_INLINE Vec<T> clamp_high(Vec<T> x, T high) {
+    const Vec<T> h(high);
+#if MERCER_SIMD == MERCER_SIMD_AVX512
+    if constexpr (sizeof(T) == 4)
+        return _mm512_min_ps(h.v, x.v);
+    else
+        return _mm512_min_pd(h.v, x.v);
+#elif MERCER_SIMD == MERCER_SIMD_AVX2
+    if constexpr (sizeof(T) == 4)
+        return _mm256_min_ps(h.v, x.v);
+    else
+        return _mm256_min_pd(h.v, x.v);
+#else
+    return select(h < x, h, x);
+#endif
+}
+template <class T>
+MERCER_INLINE Vec<T> clamp_low(Vec<T> x, T low) {
+    const Vec<T> l(low);
+#if MERCER_SIMD == MERCER_SIMD_AVX512
+    if constexpr (sizeof(T) == 4)
+        return _mm512_max_ps(l.v, x.v);
+    else
+        return _mm512_max_pd(l.v, x.v);
+#elif MERCER_SIMD == MERCER_SIMD_AVX2
+    if constexpr (sizeof(T) == 4)
+        return _mm256_max_ps(l.v, x.v);
+    else
+        return _mm256_max_pd(l.v, x.v);
+#else
+    return select(l > x, l, x);
+#endif
+}
+template <class T>
+MERCER_INLINE Vec<T> clamp(Vec<T> x, T low, T high) {
+    return clamp_low(clamp_high(x, high), low);
+}
+
+/// round(x·c) as a float, rounded once; see round_small for the range.
+template <class T>
+MERCER_INLINE Vec<T> round_product(Vec<T> x, T c) {
+    const Vec<T> magic(Format<T>::round_magic);
+    return fma(x, Vec<T>(c), magic) - magic;
+}
+
+/// p·2^n rounded once, for 0.5 < p < 4 and an integral n that may lead to infinity, a subnormal or
+/// zero.
+template <class T>
+MERCER_INLINE Vec<T> scale(Vec<T> p, Vec<T> n) {
+#if MERCER_SIMD == MERCER_SIMD_AVX512
+    if constexpr (sizeof(T) == 4)
+        return _mm512_scalef_ps(p.v, n.v);
+    else
+        return _mm512_scalef_pd(p.v, n.v);
+#else
+    // 2^n as a product of two normal numbers: the first multiplication is exact, the second rounds.
+    constexpr int bits = Format<T>::mantissa;
+    const auto biased = as_int(n + Vec<T>(Format<T>::round_magic + T(2 * Format<T>::bias)));
+    const auto half = shift_right_logical<1>(biased);
+    return p * as_float(shift_left<bits>(half)) * as_float(shift_left<bits>(biased - half));
+#endif
+}
+
+/// 2^n for an integral n in the normal range.
+template <class T>
+MERCER_INLINE Vec<T> power_of_two(Vec<T> n) {
+    const Vec<T> biased = n + Vec<T>(Format<T>::round_magic + T(Format<T>::bias));
+    return as_float(shift_left<Format<T>::mantissa>(as_int(biased)));
+}
+
+/// x = m · 2^k with m in [√½, √2), for normal positive x.
+template <class T>
+struct Decomposed {
+    Vec<T> m, k;
+};
+template <class T>
+MERCER_INLINE Decomposed<T> decompose(Vec<T> x) {
+    using Int = typename Vec<T>::Int;
+    using F = Format<T>;
+    constexpr auto sqrt_half = sizeof(T) == 4 ? 0x3f3504f3ll : 0x3fe6a09e667f3bcdll;
+    constexpr auto one = sizeof(T) == 4 ? 0x3f800000ll : 0x3ff0000000000000ll;
+    using I = typename Int::Scalar;
+    constexpr I fraction = (I(1) << F::mantissa) - 1;
+    const Int i = as_int(x) + Int(I(one - sqrt_half));
+    const Int magic = as_int(Vec<T>(F::round_magic));
+    const Vec<T> k =
+        as_float(shift_right_logical<F::mantissa>(i) + magic) - Vec<T>(F::round_magic + T(F::bias));
+    return {as_float((i & Int(fraction)) + Int(I(sqrt_half))), k};
+}
+
+}  // namespace mercer::MERCER_ISA

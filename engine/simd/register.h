@@ -1,0 +1,26 @@
+// The compiler's vector type of T over one machine register of MERCER_REGISTER_BYTES (set by avx2.h, avx512.h, neon.h).
+#pragma once
+
+#include "engine/simd/isa.h"
+
+namespace mercer::MERCER_ISA::native {
+
+template <class T>
+struct RegisterOf;
+#define MERCER_REGISTER(T)                                                  \
+    template <>                                                             \
+    struct RegisterOf<T> {                                                  \
+        typedef T type __attribute__((vector_size(MERCER_REGISTER_BYTES))); \
+    };
+MERCER_REGISTER(float)
+MERCER_REGISTER(double)
+MERCER_REGISTER(int32_t)
+MERCER_REGISTER(int64_t)
+MERCER_REGISTER(uint32_t)
+MERCER_REGISTER(uint64_t)
+#undef MERCER_REGISTER
+
+template <class T>
+using Register = typename RegisterOf<T>::type;
+
+}  // namespace mercer::MERCER_ISA::native

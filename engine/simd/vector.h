@@ -1,0 +1,146 @@
+// Vec<T> over one machine register. The compiler's vector types (GCC, Clang) give + - * / & | and comparisons; what
+// they lack (fused multiply-add, square root, partial loads) comes from avx2.h, avx512.h or neon.h, as `native::`.
+#pragma once
+
+#include "engine/simd/isa.h"
+
+namespace mercer::MERCER_ISA {
+
+template <class T>
+struct IntOf;
+template <>
+struct IntOf<float> {
+    using type = int32_t;
+};
+template <>
+struct IntOf<double> {
+    using type = int64_t;
+};
+template <>
+struct IntOf<int32_t> {
+    using type = int32_t;
+};
+template <>
+struct IntOf<int64_t> {
+    using type = int64_t;
+};
+
+template <class T>
+struct Vec;
+
+/// The outcome of a comparison, lane by lane: all ones or all zeros.
+template <class T>
+struct Mask {
+    using Register = native::Register<typename IntOf<T>::type>;
+    Register v;
+    MERCER_INLINE friend Mask operator&&(Mask a, Mask b) { return {a.v & b.v}; }
+    MERCER_INLINE friend Mask operator||(Mask a, Mask b) { return {a.v | b.v}; }
+    MERCER_INLINE friend Mask operator!(Mask a) { return {~a.v}; }
+    /// The same lanes, as the mask of the integer (or floating) type of equal width.
+    template <class U>
+    MERCER_INLINE Mask<U> as() const {
+        static_assert(sizeof(U) == sizeof(T));
+        return {v};
+    }
+};
+
+template <class T>
+struct Vec {
+    using Scalar = T;
+    using Register = native::Register<T>;
+    using Int = Vec<typename IntOf<T>::type>;
+    static constexpr int lanes = int(sizeof(Register) / sizeof(T));
+    Register v;
+
+    Vec() = default;
+    MERCER_INLINE Vec(Register r) : v(r) {}
+    MERCER_INLINE Vec(T x) : v(x - Register{}) {}  // the compiler's idiom for a broadcast
+
+    MERCER_INLINE static Vec load(const T* p) {
+        Vec r;
+        __builtin_memcpy(&r.v, p, sizeof r.v);
+        return r;
+    }
+    /// The first `count` lanes from p, the rest `fill`; memory beyond is not touched.
+    MERCER_INLINE static Vec load(const T* p, int count, T fill) {
+        return native::load(p, count, Vec(fill).v);
+    }
+    MERCER_INLINE void store(T* p) const { __builtin_memcpy(p, &v, sizeof v); }
+    MERCER_INLINE void store(T* p, int count) const { native::store(p, count, v); }
+    /// Past the caches; p aligned to the register.
+    MERCER_INLINE void stream(T* p) const { native::stream(p, v); }
+
+    MERCER_INLINE friend Vec operator+(Vec a, Vec b) { return a.v + b.v; }
+    MERCER_INLINE friend Vec operator-(Vec a, Vec b) { return a.v - b.v; }
+    MERCER_INLINE friend Vec operator*(Vec a, Vec b) { return a.v * b.v; }
+    MERCER_INLINE friend Vec operator/(Vec a, Vec b) { return a.v / b.v; }
+    MERCER_INLINE friend Vec operator-(Vec a) { return -a.v; }
+    MERCER_INLINE friend Vec operator&(Vec a, Vec b) { return a.v & b.v; }
+    MERCER_INLINE friend Vec operator|(Vec a, Vec b) { return a.v | b.v; }
+    MERCER_INLINE friend Vec operator^(Vec a, Vec b) { return a.v ^ b.v; }
+    MERCER_INLINE friend Vec operator~(Vec a) { return ~a.v; }
+    MERCER_INLINE friend Mask<T> operator<(Vec a, Vec b) { return {a.v < b.v}; }
+    MERCER_INLINE friend Mask<T> operator<=(Vec a, Vec b) { return {a.v <= b.v}; }
+    MERCER_INLINE friend Mask<T> operator>(Vec a, Vec b) { return {a.v > b.v}; }
+    MERCER_INLINE friend Mask<T> operator>=(Vec a, Vec b) { return {a.v >= b.v}; }
+    MERCER_INLINE friend Mask<T> operator==(Vec a, Vec b) { return {a.v == b.v}; }
+    MERCER_INLINE friend Mask<T> operator!=(Vec a, Vec b) { return {a.v != b.v}; }
+    MERCER_INLINE Vec& operator+=(Vec b) { return *this = *this + b; }
+    MERCER_INLINE Vec& operator-=(Vec b) { return *this = *this - b; }
+    MERCER_INLINE Vec& operator*=(Vec b) { return *this = *this * b; }
+};
+
+/// m ? a : b in every lane.
+template <class T>
+MERCER_INLINE Vec<T> select(Mask<T> m, Vec<T> a, Vec<T> b) {
+    return m.v ? a.v : b.v;
+}
+/// Whether any lane is set.
+template <class T>
+MERCER_INLINE bool any(Mask<T> m) {
+    return native::any(m.v);
+}
+
+/// a·b + c, rounded once.
+MERCER_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
+    return native::fma(a.v, b.v, c.v);
+}
+MERCER_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
+    return native::fma(a.v, b.v, c.v);
+}
+MERCER_INLINE Vec<float> sqrt(Vec<float> a) { return native::sqrt(a.v); }
+MERCER_INLINE Vec<double> sqrt(Vec<double> a) { return native::sqrt(a.v); }
+
+/// The bit pattern as integers, and back.
+template <class T>
+MERCER_INLINE Vec<typename IntOf<T>::type> as_int(Vec<T> a) {
+    return reinterpret_cast<native::Register<typename IntOf<T>::type>>(a.v);
+}
+MERCER_INLINE Vec<float> as_float(Vec<int32_t> a) {
+    return reinterpret_cast<native::Register<float>>(a.v);
+}
+MERCER_INLINE Vec<double> as_float(Vec<int64_t> a) {
+    return reinterpret_cast<native::Register<double>>(a.v);
+}
+
+/// Shifts by a constant: left, arithmetic right (keeps the sign), logical right.
+template <int n, class T>
+MERCER_INLINE Vec<T> shift_left(Vec<T> a) {
+    return a.v << n;
+}
+template <int n, class T>
+MERCER_INLINE Vec<T> shift_right(Vec<T> a) {
+    return a.v >> n;
+}
+template <int n>
+MERCER_INLINE Vec<int32_t> shift_right_logical(Vec<int32_t> a) {
+    using U = native::Register<uint32_t>;
+    return reinterpret_cast<native::Register<int32_t>>(reinterpret_cast<U>(a.v) >> n);
+}
+template <int n>
+MERCER_INLINE Vec<int64_t> shift_right_logical(Vec<int64_t> a) {
+    using U = native::Register<uint64_t>;
+    return reinterpret_cast<native::Register<int64_t>>(reinterpret_cast<U>(a.v) >> n);
+}
+
+}  // namespace mercer::MERCER_ISA

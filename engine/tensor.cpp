@@ -1,0 +1,195 @@
+#include "engine/tensor.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <sstream>
+
+#include "engine/cpu/copy.h"
+#include "engine/error.h"
+
+namespace mercer {
+namespace {
+
+
+// Text goes through the classic locale, whatever the host set.
+void write_element(std::ostringstream& out, double x) { out << x; }
+
+void write_elements(std::ostringstream& out, const std::vector<double>& values, const Shape& shape, int axis,
+                    int64_t& next) {
+    if (axis == shape.rank()) return write_element(out, values[size_t(next++)]);
+    out << '[';
+    for (int64_t i = 0; i < shape[axis]; ++i) {
+        if (i) out << ", ";
+        write_elements(out, values, shape, axis + 1, next);
+    }
+    out << ']';
+}
+
+}  // namespace
+
+int normal_axis(const char* operation, int axis, int rank) {
+    const int normal = axis < 0 ? axis + rank : axis;
+    if (normal < 0 || normal >= rank)
+        throw ShapeError(operation, "axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));
+    return normal;
+}
+
+Tensor Tensor::empty(const Shape& shape, DType dtype) {
+    int64_t n = 1;
+    for (int64_t size : shape) {
+        if (size < 0) throw ShapeError("empty", "negative size in " + mercer::to_string(shape));
+        if (__builtin_mul_overflow(n, size, &n)) throw ShapeError("empty", "too many elements in " + mercer::to_string(shape));
+    }
+    int64_t bytes;
+    if (__builtin_mul_overflow(n, int64_t(size_of(dtype)), &bytes))
+        throw ShapeError("empty", "too many bytes in " + mercer::to_string(shape));
+    Tensor t;
+    t.storage_ = StorageRef::allocate(size_t(bytes));
+    t.shape_ = shape;
+    t.strides_ = contiguous_strides(shape);
+    t.dtype_ = dtype;
+    return t;
+}
+
+Tensor Tensor::full(const Shape& shape, double value, DType dtype) {
+    Tensor t = empty(shape, dtype);
+    visit(dtype, [&]<class T>(T) {
+        const T x = T(value);
+        std::fill_n(static_cast<T*>(t.raw()), t.count(), x);
+    });
+    return t;
+}
+
+Tensor Tensor::arange(int64_t n, DType dtype, double first, double step) {
+    Tensor t = empty({n}, dtype);
+    visit(dtype, [&]<class T>(T) {
+        T* p = static_cast<T*>(t.raw());
+        for (int64_t i = 0; i < n; ++i) p[i] = T(first + step * double(i));
+    });
+    return t;
+}
+
+Tensor Tensor::copy_of(const void* data, int64_t n, const Shape& shape, DType dtype) {
+    if (n != mercer::count(shape))
+        throw ShapeError("from", std::to_string(n) + " values do not fill shape " + mercer::to_string(shape));
+    Tensor t = empty(shape, dtype);
+    if (n) std::memcpy(t.raw(), data, size_t(n) * size_of(dtype));
+    return t;
+}
+
+Tensor Tensor::wrap(void* data, const Shape& shape, DType dtype, std::function<void()> release) {
+    Tensor t;
+    t.storage_ = StorageRef::wrap(data, size_t(mercer::count(shape)) * size_of(dtype), std::move(release));
+    t.shape_ = shape;
+    t.strides_ = contiguous_strides(shape);
+    t.dtype_ = dtype;
+    return t;
+}
+
+int64_t Tensor::size(int axis) const { return shape_[normal_axis("size", axis, rank())]; }
+
+bool Tensor::is_contiguous() const {
+    int64_t expected = 1;
+    for (int i = rank() - 1; i >= 0; --i) {
+        if (shape_[i] == 0) return true;
+        if (shape_[i] != 1 && strides_[i] != expected) return false;
+        expected *= shape_[i];
+    }
+    return true;
+}
+
+bool Tensor::is_expanded() const {
+    for (int i = 0; i < rank(); ++i)
+        if (strides_[i] == 0 && shape_[i] > 1) return true;
+    return false;
+}
+
+void Tensor::require_dtype(DType wanted) const {
+    if (dtype_ != wanted)
+        throw DTypeError("data", "the tensor holds " + std::string(name_of(dtype_)) + ", asked for " +
+                                     std::string(name_of(wanted)) + "; use cast");
+}
+
+void Tensor::before_write() {
+    if (is_expanded())
+        throw InPlaceError("write", "several indices of this expanded view " + mercer::to_string(shape_) +
+                                        " share one element; write to its clone()");
+    storage_->version.fetch_add(1, std::memory_order_relaxed);
+}
+
+double Tensor::item_as_double() const {
+    if (count() != 1) throw ShapeError("item", "needs exactly one element, the shape is " + mercer::to_string(shape_));
+    return visit(dtype_, [&]<class T>(T) { return double(*static_cast<const T*>(raw())); });
+}
+
+template <class T>
+std::vector<T> Tensor::to_vector() const {
+    const Tensor c = contiguous();
+    std::vector<T> values(static_cast<size_t>(count()));
+    visit(dtype_, [&]<class S>(S) {
+        const S* p = static_cast<const S*>(c.raw());
+        for (size_t i = 0; i < values.size(); ++i) values[i] = T(p[i]);
+    });
+    return values;
+}
+template std::vector<float> Tensor::to_vector<float>() const;
+template std::vector<double> Tensor::to_vector<double>() const;
+template std::vector<int32_t> Tensor::to_vector<int32_t>() const;
+template std::vector<int64_t> Tensor::to_vector<int64_t>() const;
+template std::vector<uint8_t> Tensor::to_vector<uint8_t>() const;
+
+std::string Tensor::to_string() const {
+    std::ostringstream out;
+    out.imbue(std::locale::classic());
+    out << name_of(dtype_) << mercer::to_string(shape_) << ' ';
+    if (count() > 1000) {
+        out << "[…]";
+    } else {
+        int64_t next = 0;
+        write_elements(out, to_vector<double>(), shape_, 0, next);
+    }
+    return out.str();
+}
+
+Tensor Tensor::view(const Shape& shape, const Strides& strides, int64_t offset) const {
+    Tensor t = *this;
+    t.shape_ = shape;
+    t.strides_ = strides;
+    t.offset_ = offset;
+    return t;
+}
+
+Tensor Tensor::transposed() const {
+    if (rank() < 2) throw ShapeError("transposed", "needs rank 2 or more, the shape is " + mercer::to_string(shape_));
+    Tensor t = *this;
+    std::swap(t.shape_[rank() - 1], t.shape_[rank() - 2]);
+    std::swap(t.strides_[rank() - 1], t.strides_[rank() - 2]);
+    return t;
+}
+
+Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
+
+Tensor Tensor::clone() const {
+    Tensor t = empty(shape_, dtype_);
+    cpu::copy(t, *this);
+    return t;
+}
+
+Tensor& Tensor::fill(double value) {
+    before_write();
+    cpu::copy(*this, full({}, value, dtype_).view(shape_, Dims::filled(rank(), 0), 0));
+    return *this;
+}
+
+void Tensor::copy_to(Tensor& target) const {
+    if (target.shape_ != shape_ || target.dtype_ != dtype_)
+        throw ShapeError("copy_to", "source is " + std::string(name_of(dtype_)) + mercer::to_string(shape_) + ", target is " +
+                                        std::string(name_of(target.dtype_)) + mercer::to_string(target.shape_));
+    const bool overlaps = storage_ == target.storage_ && !(offset_ == target.offset_ && strides_ == target.strides_);
+    const Tensor source = overlaps ? clone() : *this;
+    target.before_write();
+    cpu::copy(target, source);
+}
+
+}  // namespace mercer

@@ -1,0 +1,99 @@
+// Element types, devices and shapes: what a tensor's layout is made of.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "engine/export.h"
+
+namespace mercer {
+
+enum class DType : uint8_t { f32, f64, i32, i64, boolean };
+
+constexpr size_t size_of(DType t) {
+    constexpr size_t sizes[] = {4, 8, 4, 8, 1};
+    return sizes[size_t(t)];
+}
+constexpr std::string_view name_of(DType t) {
+    constexpr std::string_view names[] = {"f32", "f64", "i32", "i64", "bool"};
+    return names[size_t(t)];
+}
+constexpr bool is_floating(DType t) { return t == DType::f32 || t == DType::f64; }
+
+template <class T>
+constexpr DType dtype_of = DType::f32;
+template <>
+inline constexpr DType dtype_of<double> = DType::f64;
+template <>
+inline constexpr DType dtype_of<int32_t> = DType::i32;
+template <>
+inline constexpr DType dtype_of<int64_t> = DType::i64;
+template <>
+inline constexpr DType dtype_of<bool> = DType::boolean;
+
+/// Calls f with a value of the C++ type behind `t`: visit(t, [](auto x) { using T = decltype(x); … }).
+template <class F>
+decltype(auto) visit(DType t, F&& f) {
+    switch (t) {
+        case DType::f64: return f(double{});
+        case DType::i32: return f(int32_t{});
+        case DType::i64: return f(int64_t{});
+        case DType::boolean: return f(bool{});
+        case DType::f32: break;
+    }
+    return f(float{});
+}
+
+struct Device {
+    enum class Kind : uint8_t { cpu, cuda } kind = Kind::cpu;
+    uint8_t index = 0;
+    friend bool operator==(Device, Device) = default;
+};
+
+/// Up to eight sizes (or strides), held inline: no heap for layout.
+class MERCER_API Dims {
+public:
+    static constexpr int max_rank = 8;
+
+    Dims() = default;
+    /// Throws ShapeError above rank 8.
+    Dims(std::initializer_list<int64_t> sizes) : Dims(std::span(sizes.begin(), sizes.size())) {}
+    explicit Dims(std::span<const int64_t> sizes);
+    static Dims filled(int rank, int64_t value);
+
+    int rank() const { return rank_; }
+    int64_t operator[](int axis) const { return sizes_[size_t(axis)]; }
+    int64_t& operator[](int axis) { return sizes_[size_t(axis)]; }
+    const int64_t* begin() const { return sizes_.data(); }
+    const int64_t* end() const { return sizes_.data() + rank_; }
+    int64_t back() const { return sizes_[size_t(rank_ - 1)]; }
+    void push_back(int64_t size);
+    void erase(int axis);
+    friend bool operator==(const Dims& a, const Dims& b) {
+        if (a.rank_ != b.rank_) return false;
+        for (int i = 0; i < a.rank_; ++i)
+            if (a[i] != b[i]) return false;
+        return true;
+    }
+
+private:
+    std::array<int64_t, max_rank> sizes_{};
+    int rank_ = 0;
+};
+
+using Shape = Dims;
+using Strides = Dims;
+
+/// Number of elements; 1 for rank 0.
+MERCER_API int64_t count(const Shape& shape);
+/// Row-major strides, in elements.
+MERCER_API Strides contiguous_strides(const Shape& shape);
+/// "(8,64)".
+MERCER_API std::string to_string(const Dims& dims);
+
+}  // namespace mercer

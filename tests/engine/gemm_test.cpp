@@ -1,0 +1,231 @@
+// gemm against the chain of fma it promises, bit for bit.
+#include "engine/cpu/gemm.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "engine/isa.h"
+#include "engine/parallel.h"
+
+using namespace mercer;
+using cpu::MatrixView;
+
+namespace {
+
+struct Numbers {
+    uint64_t state;
+    uint64_t next() {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        return state >> 33;
+    }
+    template <class T>
+    T value() {
+        const uint64_t x = next();
+        if (x % 31 == 0) return T(0) * T(x & 32 ? -1 : 1);
+        return T(int64_t(x % 20001) - 10000) / T(1 + x % 997);
+    }
+};
+
+enum class Layout { rows, columns, padded_rows, padded_columns, both };
+
+template <class T>
+struct Matrix {
+    std::vector<T> memory;
+    int64_t m, n, row, col;
+    Matrix(int64_t m, int64_t n, Layout layout, int64_t batch = 1) : m(m), n(n) {
+        switch (layout) {
+            case Layout::rows: row = n, col = 1; break;
+            case Layout::columns: row = 1, col = m; break;
+            case Layout::padded_rows: row = n + 5, col = 1; break;
+            case Layout::padded_columns: row = 1, col = m + 3; break;
+            case Layout::both: row = 3 * n + 2, col = 3; break;
+        }
+        memory.assign(size_t(batch * size() + 1), T(0));
+    }
+    int64_t size() const { return m * row + n * col + 1; }
+    void fill(Numbers& numbers) {
+        for (T& x : memory) x = numbers.value<T>();
+    }
+    MatrixView<const T> in() const { return {memory.data(), row, col}; }
+    MatrixView<T> out() { return {memory.data(), row, col}; }
+};
+
+template <class T>
+void chain(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c,
+           bool accumulate) {
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+            T& out = c.data[i * c.row + j * c.col];
+            T sum = accumulate ? out : T(0);
+            for (int64_t p = 0; p < k; ++p)
+                sum = std::fma(a.data[i * a.row + p * a.col], b.data[p * b.row + j * b.col], sum);
+            out = sum;
+        }
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& x, const std::vector<T>& y) {
+    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0;
+}
+
+template <class Body>
+void on_every_isa(Body body) {
+    const Isa before = isa();
+    for (Isa each : available_isas()) {
+        set_isa(each);
+        CAPTURE(name_of(each));
+        body();
+    }
+    set_isa(before);
+}
+
+template <class T>
+void check(int64_t m, int64_t n, int64_t k, Layout la, Layout lb, Layout lc, bool accumulate, uint64_t seed) {
+    CAPTURE(m); CAPTURE(n); CAPTURE(k); CAPTURE(int(la)); CAPTURE(int(lb)); CAPTURE(int(lc)); CAPTURE(accumulate);
+    Numbers numbers{seed};
+    Matrix<T> a(m, k, la), b(k, n, lb), c(m, n, lc);
+    a.fill(numbers), b.fill(numbers), c.fill(numbers);
+    Matrix<T> expected = c;
+    chain(m, n, k, a.in(), b.in(), expected.out(), accumulate);
+    on_every_isa([&] {
+        Matrix<T> actual = c;  // what lies between the rows must stay as it is, too
+        cpu::gemm(m, n, k, a.in(), b.in(), actual.out(), accumulate);
+        CHECK(same_bits(actual.memory, expected.memory));
+    });
+}
+
+constexpr int64_t sizes[] = {0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 100, 257};
+constexpr int layouts = 5;
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("gemm: every element is one chain of fma", T, float, double) {
+    uint64_t seed = 1;
+    Numbers choice{sizeof(T)};
+    for (int64_t m : sizes)
+        for (int64_t n : sizes)
+            for (int64_t k : sizes) {
+                ++seed;
+                const bool small = m * n * k <= 2000;
+                if (choice.next() % (small ? 2 : m * n * k < 300000 ? 7 : 40) != 0) continue;
+                check<T>(m, n, k, Layout(choice.next() % layouts), Layout(choice.next() % layouts),
+                         Layout(choice.next() % layouts), choice.next() % 2, seed);
+            }
+}
+
+TEST_CASE_TEMPLATE("gemm: k across several blocks", T, float, double) {
+    for (int64_t k : {1000, 1031, 2500})
+        for (Layout l : {Layout::rows, Layout::columns}) {
+            check<T>(33, 35, k, l, Layout::rows, Layout::rows, false, 5);
+            check<T>(3, 70, k, Layout::rows, l, Layout::rows, true, 6);
+            check<T>(1, 97, k, Layout::rows, l, Layout::rows, false, 7);
+            check<T>(97, 1, k, l, Layout::rows, Layout::rows, true, 8);
+            check<T>(97, 1, k, l, Layout::rows, Layout::both, false, 8);
+            check<T>(40, 20, k, l, Layout::both, l, true, 9);
+        }
+}
+
+TEST_CASE_TEMPLATE("gemm: m, n across several blocks", T, float, double) {
+    check<T>(2100, 17, 9, Layout::rows, Layout::rows, Layout::rows, false, 1);
+    check<T>(19, 5000, 9, Layout::rows, Layout::columns, Layout::rows, true, 2);
+    check<T>(1, 20000, 9, Layout::rows, Layout::rows, Layout::rows, false, 3);
+}
+
+TEST_CASE_TEMPLATE("gemm: one thread and several give the same bits", T, float, double) {
+    const int before = thread_count();
+    for (auto [m, n, k] : {std::array<int64_t, 3>{301, 290, 270}, {1, 4000, 600}, {2000, 40, 300}, {9, 3001, 513}}) {
+        Numbers numbers{uint64_t(m)};
+        Matrix<T> a(m, k, Layout::rows), b(k, n, Layout::padded_rows), c(m, n, Layout::rows);
+        a.fill(numbers), b.fill(numbers);
+        std::vector<T> first;
+        for (int threads : {1, 2, 3, 7}) {
+            set_thread_count(threads);
+            cpu::gemm(m, n, k, a.in(), b.in(), c.out());
+            if (threads == 1) first = c.memory;
+            CHECK(same_bits(c.memory, first));
+        }
+    }
+    set_thread_count(before);
+}
+
+TEST_CASE_TEMPLATE("gemm: what c holds does not matter without accumulate", T, float, double) {
+    on_every_isa([] {
+        for (Layout layout : {Layout::rows, Layout::columns, Layout::both})
+            for (auto [m, n, k] : {std::array<int64_t, 3>{5, 7, 3}, {65, 67, 70}, {20, 20, 0}, {1, 33, 9}, {30, 1, 900}}) {
+                Numbers numbers{7};
+                Matrix<T> a(m, k, Layout::rows), b(k, n, Layout::rows), c(m, n, layout), expected(m, n, layout);
+                a.fill(numbers), b.fill(numbers);
+                for (int64_t i = 0; i < m; ++i)
+                    for (int64_t j = 0; j < n; ++j)
+                        c.memory[size_t(i * c.row + j * c.col)] = std::numeric_limits<T>::quiet_NaN();
+                cpu::gemm(m, n, k, a.in(), b.in(), c.out());
+                chain(m, n, k, a.in(), b.in(), expected.out(), false);
+                CHECK(same_bits(c.memory, expected.memory));
+            }
+    });
+}
+
+TEST_CASE_TEMPLATE("gemm: infinities and NaN stay in their row and column", T, float, double) {
+    on_every_isa([] {
+        const int64_t m = 37, n = 45, k = 41;
+        Numbers numbers{3};
+        Matrix<T> a(m, k, Layout::rows), b(k, n, Layout::columns), c(m, n, Layout::rows), expected(m, n, Layout::rows);
+        a.fill(numbers), b.fill(numbers);
+        a.memory[size_t(36 * k + 40)] = std::numeric_limits<T>::quiet_NaN();
+        b.memory[size_t(44 * k + 3)] = std::numeric_limits<T>::infinity();
+        cpu::gemm(m, n, k, a.in(), b.in(), c.out());
+        chain(m, n, k, a.in(), b.in(), expected.out(), false);
+        for (int64_t i = 0; i < m * n; ++i) {
+            const T x = c.memory[size_t(i)], y = expected.memory[size_t(i)];
+            CHECK((x == y || (x != x && y != y)));
+        }
+    });
+}
+
+TEST_CASE_TEMPLATE("gemm: a negative zero survives where the chain keeps it", T, float, double) {
+    on_every_isa([] {
+        for (int64_t k : {1, 3, 300}) {
+            Matrix<T> a(4, k, Layout::rows), b(k, 20, Layout::rows), c(4, 20, Layout::rows);
+            for (T& x : a.memory) x = T(-0.0);
+            for (T& x : b.memory) x = T(1);
+            for (T& x : c.memory) x = T(-0.0);
+            cpu::gemm(4, 20, k, a.in(), b.in(), c.out(), true);
+            for (int64_t i = 0; i < 80; ++i) CHECK(std::signbit(c.memory[size_t(i)]));
+        }
+    });
+}
+
+TEST_CASE_TEMPLATE("gemm_batched: offsets, broadcast operands, many small and few large", T, float, double) {
+    for (auto [batch, m, n, k] : {std::array<int64_t, 4>{0, 3, 3, 3}, {5, 7, 9, 4}, {200, 16, 16, 16}, {3, 70, 90, 300},
+                                  {2, 130, 128, 257}, {8, 100, 100, 8}, {40, 1, 64, 64}, {6, 64, 1, 50}})
+        for (Layout lc : {Layout::rows, Layout::columns}) {
+            CAPTURE(batch); CAPTURE(m); CAPTURE(n); CAPTURE(k);
+            Numbers numbers{uint64_t(batch + m)};
+            Matrix<T> a(m, k, Layout::rows, batch), b(k, n, Layout::padded_columns, batch), c(m, n, lc, batch);
+            a.fill(numbers), b.fill(numbers), c.fill(numbers);
+            std::vector<int64_t> at_a, at_b, at_c;
+            for (int64_t i = 0; i < batch; ++i) {
+                at_a.push_back(i * a.size());
+                at_b.push_back(i % 3 * b.size() * (batch > 2));  // broadcast
+                at_c.push_back((batch - 1 - i) * c.size());
+            }
+            for (bool accumulate : {false, true}) {
+                Matrix<T> expected = c;
+                for (int64_t i = 0; i < batch; ++i)
+                    chain<T>(m, n, k, {a.memory.data() + at_a[size_t(i)], a.row, a.col},
+                             {b.memory.data() + at_b[size_t(i)], b.row, b.col},
+                             {expected.memory.data() + at_c[size_t(i)], c.row, c.col}, accumulate);
+                on_every_isa([&] {
+                    Matrix<T> actual = c;
+                    cpu::gemm_batched<T>(batch, m, n, k, a.in(), at_a.data(), b.in(), at_b.data(), actual.out(),
+                                         at_c.data(), accumulate);
+                    CHECK(same_bits(actual.memory, expected.memory));
+                });
+            }
+        }
+}

@@ -1,0 +1,124 @@
+// Tensors as values and views; typed errors with shapes.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "engine/error.h"
+#include "engine/functions.h"
+
+using namespace mercer;
+
+namespace {
+template <class E, class F>
+std::string message(F f) {
+    try {
+        f();
+    } catch (const E& e) {
+        return e.what();
+    }
+    return "nothing thrown";
+}
+}  // namespace
+
+TEST_CASE("making, reading, printing") {
+    const Tensor t = Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3});
+    CHECK(t.to_string() == "f32(2,3) [[1, 2, 3], [4, 5, 6]]");
+    CHECK(Tensor::arange(4, DType::i64).to_vector<int64_t>() == std::vector<int64_t>{0, 1, 2, 3});
+    CHECK(Tensor::scalar(2.5, DType::f64).item<double>() == 2.5);
+    CHECK(Tensor::full({2}, 1, DType::boolean).to_vector<int32_t>() == std::vector<int32_t>{1, 1});
+    CHECK(Tensor::zeros({0, 3}).count() == 0);
+    CHECK(reinterpret_cast<uintptr_t>(t.raw()) % 64 == 0);
+    CHECK(!Tensor().defined());
+}
+
+TEST_CASE("views share memory, clones do not") {
+    Tensor t = Tensor::arange(6);
+    const Tensor m = reshape(t, {2, 3});
+    Tensor column = slice(m, 1, 1, 2);
+    column.fill(9);
+    CHECK(t.to_vector<float>() == std::vector<float>{0, 9, 2, 3, 9, 5});
+    CHECK(transpose(m).to_vector<float>() == std::vector<float>{0, 3, 9, 9, 2, 5});
+    CHECK(transpose(m).storage() == t.storage());
+    CHECK(!(m.clone().storage() == t.storage()));
+    CHECK(!(transpose(m).contiguous().storage() == t.storage()));
+    CHECK(slice(t, 0, 0, 0).count() == 0);
+    CHECK(slice(t, 0, -2, 100).to_vector<float>() == std::vector<float>{9, 5});
+}
+
+TEST_CASE("in-place writes refuse what would surprise") {
+    Tensor wide = broadcast_to(Tensor::zeros({1}), {3});
+    CHECK_THROWS_AS(wide.fill(1), InPlaceError);
+    CHECK_THROWS_AS(wide.mutable_data<float>(), InPlaceError);
+    Tensor t = Tensor::arange(4);
+    const uint32_t version = t.version();
+    t.fill(2);
+    CHECK(t.version() > version);
+    Tensor same = Tensor::arange(4);
+    Tensor back = slice(same, 0, -1, std::numeric_limits<int64_t>::min(), -1);
+    same.copy_to(back);  // overlapping: as if through a copy
+    CHECK(same.to_vector<float>() == std::vector<float>{3, 2, 1, 0});
+    Tensor out = Tensor::zeros({2, 2});
+    CHECK_THROWS_AS(matmul_into(out, out, out), InPlaceError);
+}
+
+TEST_CASE("external memory is wrapped without a copy and given back once") {
+    std::vector<float> mine{1, 2, 3, 4};
+    int released = 0;
+    {
+        const Tensor t = Tensor::wrap(mine.data(), {2, 2}, DType::f32, [&] { ++released; });
+        const Tensor view = transpose(t);
+        CHECK(view.data<float>() == mine.data());
+        CHECK(sum(view).item<float>() == 10);
+    }
+    CHECK(released == 1);
+}
+
+TEST_CASE("casts saturate") {
+    const Tensor t = Tensor::from(std::vector<double>{1.9, -1.9, 1e20, -1e20, std::numeric_limits<double>::quiet_NaN(), 2147483647.0, 0});
+    CHECK(cast(t, DType::i32).to_vector<int32_t>() == std::vector<int32_t>{1, -1, INT32_MAX, INT32_MIN, 0, INT32_MAX, 0});
+    CHECK(cast(t, DType::i64).to_vector<int64_t>() == std::vector<int64_t>{1, -1, INT64_MAX, INT64_MIN, 0, 2147483647, 0});
+    CHECK(cast(t, DType::boolean).to_vector<int32_t>() == std::vector<int32_t>{1, 1, 1, 1, 1, 1, 0});
+    CHECK(cast(Tensor::from(std::vector<int64_t>{int64_t{1} << 40}), DType::i32).item<int32_t>() == INT32_MAX);
+}
+
+TEST_CASE("errors name the operation, the shapes and the fix") {
+    CHECK(message<ShapeError>([] { matmul(Tensor::zeros({8, 64}), Tensor::zeros({32, 16})); }) ==
+          "[matmul] inner dimensions differ: lhs (8,64) vs rhs (32,16)");
+    CHECK(message<ShapeError>([] { add(Tensor::zeros({2, 3}), Tensor::zeros({4})); }).find("(2,3) with (4)") != std::string::npos);
+    CHECK(message<DTypeError>([] { add(Tensor::zeros({2}), Tensor::zeros({2}, DType::f64)); }).find("use cast") != std::string::npos);
+    CHECK_THROWS_AS(add(Tensor::zeros({2}, DType::i64), Tensor::zeros({2}, DType::i64)), DTypeError);
+    CHECK_THROWS_AS(reshape(Tensor::zeros({6}), {4, -1}), ShapeError);
+    CHECK_THROWS_AS(reshape(Tensor::zeros({6}), {-1, -1}), ShapeError);
+    CHECK_THROWS_AS(permute(Tensor::zeros({2, 3}), {0, 0}), ShapeError);
+    CHECK_THROWS_AS(transpose(Tensor::zeros({2})), ShapeError);
+    CHECK_THROWS_AS(concat({Tensor::zeros({2, 3}), Tensor::zeros({3, 3})}, 1), ShapeError);
+    CHECK_THROWS_AS(concat({}, 0), ShapeError);
+    CHECK_THROWS_AS(slice(Tensor::zeros({3}), 0, 0, 3, 0), ValueError);
+    CHECK_THROWS_AS(slice(Tensor::zeros({3}), 2, 0, 3), ShapeError);
+    CHECK_THROWS_AS(unslice(Tensor::zeros({3}), {5}, 0, 3, 1), ShapeError);
+    CHECK_THROWS_AS(gather(Tensor::zeros({3}), Tensor::from(std::vector<int64_t>{3}), 0), ValueError);
+    CHECK_THROWS_AS(gather(Tensor::zeros({3}), Tensor::zeros({1}), 0), DTypeError);
+    CHECK_THROWS_AS(where(Tensor::zeros({3}), Tensor::zeros({3}), Tensor::zeros({3})), DTypeError);
+    CHECK_THROWS_AS(sum(Tensor::zeros({3}), {0, 0}), ShapeError);
+    CHECK_THROWS_AS(max(Tensor::zeros({0})), ValueError);
+    CHECK_THROWS_AS(broadcast_to(Tensor::zeros({3}), {4}), ShapeError);
+    CHECK_THROWS_AS(Tensor::zeros({3}).item<float>(), ShapeError);
+    CHECK_THROWS_AS(Tensor::zeros({3}).data<double>(), DTypeError);
+    CHECK_THROWS_AS(Tensor::empty({-1}), ShapeError);
+    CHECK_THROWS_AS(Tensor::empty({int64_t{1} << 40, int64_t{1} << 40}), ShapeError);
+    CHECK_THROWS_AS(Shape(std::vector<int64_t>(9, 1)), ShapeError);
+}
+
+TEST_CASE("conventions: empty reductions, filtered rows, NaN") {
+    constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+    CHECK(sum(Tensor::zeros({0})).item<float>() == 0);
+    CHECK(std::isnan(mean(Tensor::zeros({0})).item<float>()));
+    CHECK(softmax(Tensor::from({-inf, -inf, -inf})).to_vector<float>() == std::vector<float>{0, 0, 0});
+    CHECK(softmax(Tensor::from({-inf, 0, -inf})).to_vector<float>() == std::vector<float>{0, 1, 0});
+    CHECK(std::isnan(softmax(Tensor::from({nan, 0})).to_vector<float>()[1]));
+    CHECK(std::isnan(max(Tensor::from({1, nan, 2})).item<float>()));
+    CHECK(std::isnan(maximum(Tensor::from({1}), Tensor::from({nan})).item<float>()));
+    CHECK(std::isnan(relu(Tensor::from({nan})).item<float>()));
+    CHECK(where(Tensor::full({1}, 0, DType::boolean), Tensor::from({nan}), Tensor::from({1})).item<float>() == 1);
+}

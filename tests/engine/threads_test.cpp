@@ -1,0 +1,75 @@
+// No thread before the first loop worth splitting; the host's arena; bounds from the environment. A program of its own.
+#include <doctest/doctest.h>
+#include <tbb/task_arena.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "autograd/functions.h"
+#include "autograd/tape.h"
+#include "engine/error.h"
+#include "engine/parallel.h"
+#include "engine/random.h"
+
+using namespace mercer;
+
+namespace {
+long threads_alive() {
+    long n = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) ++n;
+    return n;
+}
+}  // namespace
+
+TEST_CASE("no thread exists before the first parallel call") {
+    CHECK(threads_alive() == 1);
+    set_thread_count(2);
+    Tape tape;
+    const Var w = tape.watch(randn(Key{1, 1}, {8, 8}));
+    const Var loss = sum(square(tanh(matmul(w, w))));
+    CHECK(tape.gradient(loss, {w})[0].count() == 64);
+    CHECK(threads_alive() == 1);  // small work stays here
+    const Tensor big = exp(randn(Key{1, 2}, {1 << 22}));
+    CHECK(threads_alive() > 1);
+}
+
+TEST_CASE("a loop covers every item once, also in the host's arena") {
+    tbb::task_arena host(2);
+    for (tbb::task_arena* arena : {static_cast<tbb::task_arena*>(nullptr), &host}) {
+        set_arena(arena);
+        std::vector<std::atomic<int>> seen(10007);
+        parallel_for(int64_t(seen.size()), 10, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) ++seen[size_t(i)];
+        });
+        for (const auto& s : seen) CHECK(s == 1);
+    }
+    set_arena(nullptr);
+}
+
+TEST_CASE("exceptions leave a loop, loops nest") {
+    CHECK_THROWS_AS(parallel_for(1000, 1, [](int64_t begin, int64_t) { if (begin > 500) throw ValueError("test", "inside"); }), ValueError);
+    std::atomic<int64_t> total{0};
+    parallel_for(100, 1, [&](int64_t begin, int64_t end) {
+        parallel_for(100, 1, [&](int64_t b, int64_t e) { total += (end - begin) * (e - b); });
+    });
+    CHECK(total == 10000);
+    CHECK_THROWS_AS(set_thread_count(0), ValueError);
+}
+
+TEST_CASE("two tapes on two threads share parameters") {
+    const Tensor w = randn(Key{2, 1}, {64, 64}), x = randn(Key{2, 2}, {32, 64});
+    const auto work = [&] {
+        Tape tape;
+        const Var v = tape.watch(w);
+        return sum(tape.gradient(mean(square(tanh(matmul(x, v)))), {v})[0]).item<float>();
+    };
+    const float expected = work();
+    float results[2] = {};
+    std::thread a([&] { results[0] = work(); }), b([&] { results[1] = work(); });
+    a.join();
+    b.join();
+    CHECK(results[0] == expected);
+    CHECK(results[1] == expected);
+}

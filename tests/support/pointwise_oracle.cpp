@@ -1,0 +1,81 @@
+#include "tests/support/pointwise_oracle.h"
+
+#include <mpfr.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace oracle {
+namespace {
+
+struct Number {
+    mpfr_t v;
+    explicit Number(double x = 0) {
+        mpfr_init2(v, 200);
+        mpfr_set_d(v, x, MPFR_RNDN);
+    }
+    ~Number() { mpfr_clear(v); }
+    Number(const Number&) = delete;
+    Number& operator=(const Number&) = delete;
+};
+
+using Unary = int (*)(mpfr_t, const mpfr_t, mpfr_rnd_t);
+using Binary = int (*)(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t);
+struct Row {
+    std::string_view name;
+    Unary unary;
+    Binary binary;
+};
+
+int sigmoid(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) {
+    mpfr_neg(y, x, r);
+    mpfr_exp(y, y, r);
+    mpfr_add_ui(y, y, 1, r);
+    return mpfr_ui_div(y, 1, y, r);
+}
+int softplus(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) {
+    mpfr_exp(y, x, r);
+    return mpfr_log1p(y, y, r);
+}
+int relu(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) {
+    mpfr_set(y, x, r);
+    if (mpfr_sgn(x) <= 0) mpfr_set_zero(y, 1);
+    return 0;
+}
+int gelu(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) {
+    Number root(2);
+    mpfr_sqrt(root.v, root.v, r);
+    mpfr_div(y, x, root.v, r);
+    mpfr_neg(y, y, r);
+    mpfr_erfc(y, y, r);  // 1 + erf(x/√2) = erfc(−x/√2)
+    mpfr_mul(y, y, x, r);
+    return mpfr_div_ui(y, y, 2, r);
+}
+int absolute(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) { return mpfr_abs(y, x, r); }
+int negative(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) { return mpfr_neg(y, x, r); }
+
+constexpr Row rows[] = {{"add", nullptr, mpfr_add},      {"sub", nullptr, mpfr_sub},       {"mul", nullptr, mpfr_mul},
+                        {"div", nullptr, mpfr_div},      {"maximum", nullptr, mpfr_max},   {"minimum", nullptr, mpfr_min},
+                        {"pow", nullptr, mpfr_pow},      {"neg", negative, nullptr},       {"square", mpfr_sqr, nullptr},
+                        {"abs", absolute, nullptr},      {"sqrt", mpfr_sqrt, nullptr},     {"exp", mpfr_exp, nullptr},
+                        {"expm1", mpfr_expm1, nullptr},  {"log", mpfr_log, nullptr},       {"log1p", mpfr_log1p, nullptr},
+                        {"sin", mpfr_sin, nullptr},      {"cos", mpfr_cos, nullptr},       {"erf", mpfr_erf, nullptr},
+                        {"tanh", mpfr_tanh, nullptr},    {"sigmoid", sigmoid, nullptr},    {"softplus", softplus, nullptr},
+                        {"relu", relu, nullptr},         {"gelu", gelu, nullptr}};
+
+}  // namespace
+
+double pointwise(std::string_view name, std::span<const double> x) {
+    for (const Row& row : rows) {
+        if (row.name != name) continue;
+        Number a(x[0]), b(x.size() > 1 ? x[1] : 0), y;
+        if (row.unary)
+            row.unary(y.v, a.v, MPFR_RNDN);
+        else
+            row.binary(y.v, a.v, b.v, MPFR_RNDN);
+        return mpfr_get_d(y.v, MPFR_RNDN);
+    }
+    throw std::logic_error("no oracle for the operation " + std::string(name) + ": add it to tests/support/pointwise_oracle.cpp");
+}
+
+}  // namespace oracle
