@@ -1,0 +1,28 @@
+// map() on Vars: one's own formula on the tape, with exact first and second derivatives. See engine/map.h.
+#pragma once
+
+#include "autograd/ops/pointwise.h"
+#include "engine/map.h"
+
+namespace mercer {
+
+namespace detail {
+template <class... X>
+concept any_var = (std::is_same_v<X, Var> || ...) && (std::is_convertible_v<X, Var> && ...);
+}
+
+template <class F, class... X>
+    requires detail::any_var<X...>
+Var map(F f, const X&... x) {
+    const Var in[] = {Var(x)...};
+    return record_pointwise(detail::map_op<F, int(sizeof...(X))>(), pointwise_rule(), in, &f, sizeof f);
+}
+
+template <class... X>
+    requires detail::any_var<X...>
+Var map(const PointwiseOp& op, const X&... x) {
+    const Var in[] = {Var(x)...};
+    return record_pointwise(op, pointwise_rule(), in);
+}
+
+}  // namespace mercer

@@ -1,0 +1,180 @@
+// The chain rule for pointwise operations. Three nodes close under differentiation up to second order:
+//   y = f(x…)   →   ĝx = g·∂f (PointwiseBackward)   →   its derivatives (pointwise_second)
+// Sums and products are written with themselves instead, and so have derivatives of every order.
+#include "autograd/ops/pointwise.h"
+
+#include <cstring>
+#include <new>
+#include <string_view>
+
+#include "autograd/functions.h"
+#include "autograd/record.h"
+#include "engine/ops/pointwise/needs.h"
+#include "engine/ops/registry.h"
+
+namespace mercer {
+namespace {
+
+struct Attrs {
+    const PointwiseOp* op;
+    const void* state;
+};
+
+// Saved inputs x₀… of a node whose first x is input `first`.
+template <class X>
+std::vector<Tensor> saved_inputs(const Vjp<X>& c, int first, int n) {
+    std::vector<Tensor> x;
+    for (int k = 0; k < n; ++k) x.push_back(c.value(first + k));
+    return x;
+}
+
+// ---- third derivatives do not exist --------------------------------------------------------------
+
+template <class X>
+void no_third(Vjp<X>& c) {
+    throw TapeError(c.template attrs<Attrs>().op->name,
+                    "third derivatives of this formula are not compiled; sums, products and layout have every order");
+}
+constexpr Rule second_rule{"pointwise_second", no_third<Tensor>, no_third<Var>};
+
+// ---- backward: inputs g, x₀…, y; outputs ĝx₀… ------------------------------------------------------
+
+template <class X>
+void backward_vjp(Vjp<X>& c) {
+    const Attrs& attrs = c.template attrs<Attrs>();
+    const int n = c.outputs();
+    const std::vector<Tensor> x = saved_inputs(c, 1, n);
+    std::vector<Tensor> cotangents;
+    unsigned wanted = 0;
+    for (int k = 0; k < n; ++k) {
+        if constexpr (std::is_same_v<X, Tensor>)
+            cotangents.push_back(c.g(k));
+        else
+            cotangents.push_back(c.g(k).value());
+    }
+    for (int i = 0; i <= n; ++i)
+        if (c.wants(i)) wanted |= 1u << i;
+    const PointwiseGradients out = pointwise_second(*attrs.op, c.value(0), x, c.value(n + 1), cotangents, wanted, attrs.state);
+    if constexpr (std::is_same_v<X, Tensor>) {
+        for (int i = 0; i <= n; ++i)
+            if (c.wants(i)) c.give(i, sum_to(out[size_t(i)], c.in_shape(i)));
+    } else {
+        std::vector<Var> inputs;
+        for (int i = 0; i < c.inputs(); ++i) inputs.push_back(c.in(i));
+        for (int k = 0; k < n; ++k) inputs.push_back(c.g(k));
+        std::vector<Tensor> values;
+        for (int i = 0; i <= n; ++i)
+            if (c.wants(i)) values.push_back(out[size_t(i)]);
+        const std::vector<Var> recorded = c.tape().append(second_rule, &attrs, inputs, values, 0);
+        size_t next = 0;
+        for (int i = 0; i <= n; ++i)
+            if (c.wants(i)) c.give(i, sum_to(recorded[next++], c.in_shape(i)));
+    }
+}
+constexpr Rule backward_rule{"pointwise_backward", backward_vjp<Tensor>, backward_vjp<Var>};
+
+// ---- forward --------------------------------------------------------------------------------------
+
+void forward_vjp(Vjp<Tensor>& c) {
+    const Attrs& attrs = c.attrs<Attrs>();
+    const std::vector<Tensor> x = saved_inputs(c, 0, c.inputs());
+    unsigned wanted = 0;
+    for (int k = 0; k < c.inputs(); ++k)
+        if (c.wants(k)) wanted |= 1u << k;
+    const PointwiseGradients out = pointwise_backward(*attrs.op, c.g(), x, c.out_value(), wanted, attrs.state);
+    for (int k = 0; k < c.inputs(); ++k)
+        if (c.wants(k)) c.give(k, sum_to(out[size_t(k)], c.in_shape(k)));
+}
+
+void forward_vjp_recorded(Vjp<Var>& c) {
+    const Attrs& attrs = c.attrs<Attrs>();
+    const int n = c.inputs();
+    const std::vector<Tensor> x = saved_inputs(c, 0, n);
+    // Every ĝx is computed: the node has one output for each input, so that cotangents find their place.
+    const PointwiseGradients out = pointwise_backward(*attrs.op, c.g().value(), x, c.out_value(), (1u << n) - 1u, attrs.state);
+    std::vector<Var> inputs{c.g()};
+    for (int k = 0; k < n; ++k) inputs.push_back(c.in(k));
+    inputs.push_back(Var(c.out_value()));  // a function of x, accounted for by the kernel
+    const std::vector<Var> recorded =
+        c.tape().append(backward_rule, &attrs, inputs, std::span(out.data(), size_t(n)), (1u << (n + 2)) - 1u);
+    for (int k = 0; k < n; ++k)
+        if (c.wants(k)) c.give(k, sum_to(recorded[size_t(k)], c.in_shape(k)));
+}
+
+// ---- arithmetic, written with itself ----------------------------------------------------------------
+
+template <class X>
+void add_vjp(Vjp<X>& c) {
+    if (c.wants(0)) c.give(0, sum_to(c.g(), c.in_shape(0)));
+    if (c.wants(1)) c.give(1, sum_to(c.g(), c.in_shape(1)));
+}
+template <class X>
+void sub_vjp(Vjp<X>& c) {
+    if (c.wants(0)) c.give(0, sum_to(c.g(), c.in_shape(0)));
+    if (c.wants(1)) c.give(1, sum_to(-c.g(), c.in_shape(1)));
+}
+template <class X>
+void mul_vjp(Vjp<X>& c) {
+    if (c.wants(0)) c.give(0, sum_to(c.g() * c.in(1), c.in_shape(0)));
+    if (c.wants(1)) c.give(1, sum_to(c.g() * c.in(0), c.in_shape(1)));
+}
+template <class X>
+void neg_vjp(Vjp<X>& c) {
+    c.give(0, -c.g());
+}
+
+constexpr Rule rule_named(const char* name) {
+    const std::string_view n(name);
+    if (n == "add") return {name, add_vjp<Tensor>, add_vjp<Var>};
+    if (n == "sub") return {name, sub_vjp<Tensor>, sub_vjp<Var>};
+    if (n == "mul") return {name, mul_vjp<Tensor>, mul_vjp<Var>};
+    if (n == "neg") return {name, neg_vjp<Tensor>, neg_vjp<Var>};
+    return {name, forward_vjp, forward_vjp_recorded};
+}
+
+// What a rule reads: the written ones as they say, the general one as the formula says.
+unsigned saved_by(const Rule& rule, const PointwiseOp& op, unsigned wanted) {
+    if (rule.tensor == mul_vjp<Tensor>)
+        return (wants_input(wanted, 0) ? input_bit(1) : 0) | (wants_input(wanted, 1) ? input_bit(0) : 0);
+    if (rule.tensor != forward_vjp) return 0;
+    const unsigned needs = pointwise_needs(op);
+    return (needs & (needs_output - 1)) | (needs & needs_output ? output_bit : 0);
+}
+
+}  // namespace
+
+const Rule& pointwise_rule() {
+    static constexpr Rule rule{"map", forward_vjp, forward_vjp_recorded};
+    return rule;
+}
+
+Var record_pointwise(const PointwiseOp& op, const Rule& rule, std::span<const Var> x, const void* state, size_t state_bytes) {
+    Tensor values[max_pointwise_inputs];
+    for (size_t k = 0; k < x.size(); ++k) values[k] = x[k].value();
+    const Tensor y = pointwise(op, std::span(values, x.size()), state);
+    Tape* tape = Tape::of(op.name, x);
+    if (!tape) return Var(y);
+    const void* kept_state = nullptr;
+    if (state_bytes) kept_state = std::memcpy(tape->keep(state_bytes), state, state_bytes);
+    const auto* attrs = new (tape->keep(sizeof(Attrs))) Attrs{&op, kept_state};
+    return tape->append_one(rule, attrs, x, y, saved_by(rule, op, Tape::wanted(x)));
+}
+
+#define MERCER_RECORD_BODY(name, x)                               \
+    static constexpr Rule rule = rule_named(#name);               \
+    static const PointwiseOp& op = pointwise_op(#name);           \
+    return record_pointwise(op, rule, x);
+#define MERCER_RECORD_1(name) \
+    Var name(const Var& x) { MERCER_RECORD_BODY(name, std::span(&x, 1)) }
+#define MERCER_RECORD_2(name)                     \
+    Var name(const Var& a, const Var& b) {        \
+        const Var x[] = {a, b};                   \
+        MERCER_RECORD_BODY(name, x)               \
+    }
+#define STRUCTURAL(...)
+#define POINTWISE(name, formula, arity, ...) MERCER_RECORD_##arity(name)
+#include "engine/ops/ops.def"
+#undef POINTWISE
+#undef STRUCTURAL
+
+}  // namespace mercer
