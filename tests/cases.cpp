@@ -225,14 +225,10 @@ void add_softmax(std::vector<Case>& list, const std::vector<Input>& shapes) {
             list.push_back({describe("softmax axis " + std::to_string(axis), {in}), {in}, [axis](Vars x) { return softmax(x[0], axis); },
                             [axis](Naives x) {
                                 Naive y = x[0];
-                                const int64_t n = y.shape[axis];
-                                each(y.shape, [&](const Shape& i, size_t p) {
-                                    Real z = 0, top = -std::numeric_limits<Real>::infinity();
-                                    Shape j = i;
-                                    for (int64_t k = 0; k < n; ++k) j[axis] = k, top = std::max(top, x[0].at[oracle::place(y.shape, j)]);
-                                    for (int64_t k = 0; k < n; ++k) j[axis] = k, z += std::exp(x[0].at[oracle::place(y.shape, j)] - top);
-                                    y.at[p] = std::exp(x[0].at[p] - top) / z;
-                                });
+                                const Naive top = reduced(y, 1u << axis, true, -std::numeric_limits<Real>::infinity(), [](Real a, Real b) { return std::max(a, b); });
+                                each(y.shape, [&](const Shape& i, size_t p) { y.at[p] = std::exp(y.at[p] - oracle::broadcast(top, i)); });
+                                const Naive z = reduced(y, 1u << axis, true, 0, [](Real a, Real b) { return a + b; });
+                                each(y.shape, [&](const Shape& i, size_t p) { y.at[p] /= oracle::broadcast(z, i); });
                                 return y;
                             }});
 }

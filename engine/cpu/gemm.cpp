@@ -116,7 +116,7 @@ void multiply_rectangle(const GemmTable<T>& table, const Product<T>& x) {
     const int64_t mc = block_size(x.m, l2 / 2 / (kc * size), table.mr);
     const bool b_small = (x.b.row * (x.k - 1) + x.n) * size <= l1 / 2 && x.b.col == 1;
     const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= l1 / 2;
-    const bool a_direct = x.a.col == 1 ? x.n <= 24 * table.nr && spreads(x.a.row * size, table.mr)
+    const bool a_direct = x.a.col == 1 ? x.n <= 24 * table.mr && spreads(x.a.row * size, table.mr)
                           : x.a.row == 1 && (x.n <= table.nr || (a_small && x.n <= 4 * table.nr));
 
     GemmBlock<T> block{};

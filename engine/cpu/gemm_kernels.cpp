@@ -3,12 +3,21 @@
 // are packed); C once in and once out per call. Packing reads its source once and writes it once.
 //
 // Each element of C is one chain of fma in ascending p, so tile shapes do not show in the result; they are chosen
-// per instruction set to fill the registers: accumulators + `vectors` of b + one broadcast.
+// per instruction set to fill the registers: accumulators + `vectors` of b + one broadcast. At most 14×2 in 32 registers,
+// 6×2 in 16.
 #include "engine/cpu/gemm_kernels.h"
 
+#include "engine/cpu/gemm_pack.h"
 #include "engine/simd/vec.h"
 
-#define MERCER_UNROLL _Pragma("GCC unroll 32")
+// Says that a value lives in a vector register here: unrolled, the compiler would else shuffle accumulators around.
+#if defined(__x86_64__) && MERCER_SIMD != MERCER_SIMD_SCALAR
+#define MERCER_PIN(vec) asm("" : "+v"((vec).v))
+#elif defined(__aarch64__) && MERCER_SIMD != MERCER_SIMD_SCALAR
+#define MERCER_PIN(vec) asm("" : "+w"((vec).v))
+#else
+#define MERCER_PIN(vec) (void)(vec)
+#endif
 
 namespace mercer::MERCER_ISA {
 namespace {
@@ -24,6 +33,8 @@ constexpr int tile_rows = 8, tile_vectors = 3, steps = 2;
 #else
 constexpr int tile_rows = 4, tile_vectors = 3, steps = 1;
 #endif
+
+constexpr int64_t pace = 32;  // steps between requests for memory
 
 template <class T>
 constexpr int lanes = Vec<T>::lanes;
@@ -79,21 +90,37 @@ struct Rowwise {
     }
 };
 
+/// One tile's work, and what to fetch while it runs.
 template <class T>
-using Micro = void (*)(int64_t k, const T* a, int64_t a_stride, const T* b, int64_t b_row, T* c, int64_t c_row,
-                       int last, bool accumulate, const T* next);
+struct Tile {
+    int64_t k;
+    const T* a;
+    int64_t a_stride;
+    const T* b;
+    int64_t b_row;
+    T* c;
+    int64_t c_row;
+    int last;            // lanes of each row's last register in use
+    bool accumulate;
+    const T* next;       // the tile of c that comes after this one
+    const T* ahead;      // `runs` pieces of b, one panel's row long, for the next packing
+    int64_t ahead_step, runs;
+};
+template <class T>
+using Micro = void (*)(const Tile<T>& tile);
 
-/// c tile (+)= a·b over k steps; `last` lanes of each row's last register are in use. `next` is the tile that will be
-/// wanted after this one.
+/// c tile (+)= a·b over k steps.
 template <class T, int rows, int vectors, template <class, int, int> class Where>
-void micro(int64_t k, const T* a, int64_t a_stride, const T* b, int64_t b_row, T* c, int64_t c_row, int last,
-           bool accumulate, const T* next) {
+void micro(const Tile<T>& tile) {
+    T* const c = tile.c;
+    const int64_t c_row = tile.c_row;
+    const int last = tile.last;
     using V = Vec<T>;
     constexpr int w = V::lanes;
     V sum[rows][vectors];
     // One pointer that walks, hidden from the compiler, rather than one per row kept for the stores.
     T* line = c;
-    if (!accumulate) {
+    if (!tile.accumulate) {
         MERCER_UNROLL for (int i = 0; i < rows; ++i)
             MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j] = V(T(0));
     } else if (last == w) {
@@ -108,31 +135,51 @@ void micro(int64_t k, const T* a, int64_t a_stride, const T* b, int64_t b_row, T
             sum[i][vectors - 1] = V::load(line + (vectors - 1) * w, last, T(0));
         }
     }
-    MERCER_UNROLL for (int i = 0; i < rows; ++i, next += c_row) {
-        asm("" : "+r"(next));
-        MERCER_UNROLL for (int j = 0; j < vectors * w * int(sizeof(T)); j += 64)
-            __builtin_prefetch(reinterpret_cast<const char*>(next) + j, 1);
-        __builtin_prefetch(next + vectors * w - 1, 1);
-    }
-    Where<T, rows, vectors> at(a, a_stride, b_row);
+    const T* b = tile.b;
+    Where<T, rows, vectors> at(tile.a, tile.a_stride, tile.b_row);
     const auto step = [&](int u) __attribute__((always_inline)) {
         V bv[vectors];
         MERCER_UNROLL for (int j = 0; j < vectors; ++j) bv[j] = V::load(b + u * at.b_row + j * w);
         MERCER_UNROLL for (int i = 0; i < rows; ++i) {
             const V av(at.at(i, u));
-            MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j] = fma(av, bv[j], sum[i][j]);
+            MERCER_UNROLL for (int j = 0; j < vectors; ++j) {
+                sum[i][j] = fma(av, bv[j], sum[i][j]);
+                MERCER_PIN(sum[i][j]);
+            }
         }
     };
-    // The loop's own arithmetic competes with fma for ports: a few steps per turn.
-    for (; k >= steps; k -= steps) {
-        MERCER_UNROLL for (int u = 0; u < steps; ++u) step(u);
-        at.advance(steps);
-        b += steps * at.b_row;
-    }
-    for (; k > 0; --k) {
-        step(0);
-        at.advance(1);
-        b += at.b_row;
+    // A few cache lines are asked for every now and then: a burst would hold up the loads of a and b. A short tile
+    // has no time for that.
+    constexpr int64_t width = vectors * w, line_elements = 64 / sizeof(T);
+    const bool brief = tile.k <= 3 * pace;
+    const T* next = tile.next;
+    const T* ahead = tile.ahead;
+    int64_t lines = rows, runs = tile.runs;
+    for (int64_t k = tile.k; k > 0;) {
+        for (int some = brief ? rows : 2; some > 0 && lines > 0; --some) {
+            MERCER_UNROLL for (int64_t j = 0; j < width; j += line_elements) __builtin_prefetch(next + j, 0, 3);
+            __builtin_prefetch(next + width - 1, 0, 3);
+            next += c_row;
+            --lines;
+        }
+        if (runs > 0) {
+            MERCER_UNROLL for (int64_t j = 0; j < width; j += line_elements) __builtin_prefetch(ahead + j, 0, 2);
+            ahead += tile.ahead_step;
+            --runs;
+        }
+        int64_t turn = k < pace || brief ? k : pace;
+        k -= turn;
+        // The loop's own arithmetic competes with fma for ports: a few steps per turn.
+        for (; turn >= steps; turn -= steps) {
+            MERCER_UNROLL for (int u = 0; u < steps; ++u) step(u);
+            at.advance(steps);
+            b += steps * at.b_row;
+        }
+        for (; turn > 0; --turn) {
+            step(0);
+            at.advance(1);
+            b += at.b_row;
+        }
     }
     line = c;
     if (last == w) {
@@ -202,99 +249,6 @@ void multiply_row(int64_t n, int64_t k, const T* a, int64_t a_col, const T* b, i
     for (; p < k; ++p) add_rows<T, 1>(n, a + p * a_col, a_col, b + p * b_row, b_row, c, accumulate || p > 0);
 }
 
-// --- packing -------------------------------------------------------------------------------------------------------
-
-constexpr int wide_bytes = sizeof(Vec<float>) < 16 ? 16 : int(sizeof(Vec<float>));
-template <class T, int bytes>
-struct WideOf {
-    typedef T type __attribute__((vector_size(bytes)));
-};
-template <class T>
-using Wide = typename WideOf<T, wide_bytes>::type;
-
-template <int...>
-struct Ints {};
-template <int n, int... i>
-struct Count : Count<n - 1, n - 1, i...> {};
-template <int... i>
-struct Count<0, i...> {
-    using type = Ints<i...>;
-};
-
-/// Alternates `cell` elements of a and of b within each `span` elements, from the lower or upper half of the span.
-template <class T, int cell, int span, int upper, int... i>
-MERCER_INLINE Wide<T> zip(Wide<T> a, Wide<T> b, Ints<i...>) {
-    constexpr int n = wide_bytes / sizeof(T);
-    return __builtin_shufflevector(a, b,
-                                   (i / span * span + upper * span / 2 + i % span / cell / 2 * cell + i % cell +
-                                    (i % span / cell % 2 ? n : 0))...);
-}
-/// Transposes squares of `count` × `count` cells that lie across `count` registers.
-template <class T, int count, int cell>
-MERCER_INLINE void transpose_cells(Wide<T>* v, int apart) {
-    using Each = typename Count<wide_bytes / int(sizeof(T))>::type;
-    constexpr int span = count * cell;
-    if constexpr (count == 2) {
-        const Wide<T> a = v[0], b = v[apart];
-        v[0] = zip<T, cell, span, 0>(a, b, Each{});
-        v[apart] = zip<T, cell, span, 1>(a, b, Each{});
-    } else if constexpr (count == 4) {
-        const Wide<T> a = zip<T, cell, span, 0>(v[0], v[apart], Each{});
-        const Wide<T> b = zip<T, cell, span, 1>(v[0], v[apart], Each{});
-        const Wide<T> c = zip<T, cell, span, 0>(v[2 * apart], v[3 * apart], Each{});
-        const Wide<T> d = zip<T, cell, span, 1>(v[2 * apart], v[3 * apart], Each{});
-        v[0] = zip<T, 2 * cell, span, 0>(a, c, Each{});
-        v[apart] = zip<T, 2 * cell, span, 1>(a, c, Each{});
-        v[2 * apart] = zip<T, 2 * cell, span, 0>(b, d, Each{});
-        v[3 * apart] = zip<T, 2 * cell, span, 1>(b, d, Each{});
-    }
-}
-
-/// n rows of one register of n elements each: out[p·width + x] = in[x][p], whole registers written in ascending p.
-template <class T>
-MERCER_INLINE void transpose(const T* const in[], T* out, int64_t width) {
-    constexpr int s = 16 / sizeof(T), parts = wide_bytes / 16, n = s * parts;
-    Wide<T> r[n];
-    MERCER_UNROLL for (int x = 0; x < n; ++x) __builtin_memcpy(&r[x], in[x], wide_bytes);
-    MERCER_UNROLL for (int g = 0; g < parts; ++g) transpose_cells<T, s, 1>(r + g * s, 1);
-    MERCER_UNROLL for (int q = 0; q < s; ++q) transpose_cells<T, parts, s>(r + q, s);
-    MERCER_UNROLL for (int p = 0; p < n; ++p) __builtin_memcpy(out + p * width, &r[p], wide_bytes);
-}
-
-/// out[p·width + x] = in[x·across + p·along] for x < count, zero for count <= x < width. May write up to one
-/// register past the panel's end (where the next panel, packed later, or the buffer's slack is).
-template <class T>
-void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, int64_t along, T* out) {
-    using V = Vec<T>;
-    if (across == 1) {
-        for (int64_t p = 0; p < k; ++p, in += along, out += width) {
-            int x = 0;
-            for (; x + V::lanes <= count; x += V::lanes) V::load(in + x).store(out + x);
-            for (; x < width; x += V::lanes)
-                V::load(in + x, count > x ? count - x : 0, T(0)).store(out + x, width - x);
-        }
-        return;
-    }
-    int64_t p = 0;
-    if (along == 1) {
-        // Squares of one register each way, so that a cache line is read once; from the last group of rows to the
-        // first and in ascending p: what a partial group writes too far is overwritten.
-        constexpr int n = wide_bytes / sizeof(T);
-        for (; p + n <= k; p += n)
-            for (int x = (width - 1) / n * n; x >= 0; x -= n) {
-                const T* rows[n];
-                MERCER_UNROLL for (int r = 0; r < n; ++r)
-                    rows[r] = in + (x + r < count ? x + r : count - 1) * across + p;
-                transpose(rows, out + p * width + x, width);
-            }
-        if (width > count)
-            for (int64_t q = 0; q < p; ++q)
-                for (int x = count; x < width; ++x) out[q * width + x] = T(0);
-    }
-    for (; p < k; ++p)
-        for (int x = 0; x < width; ++x) out[p * width + x] = x < count ? in[x * across + p * along] : T(0);
-}
-
 template <class T>
 void pack_rows(int64_t m, int64_t k, const T* a, int64_t row, int64_t col, T* out) {
     for (int64_t i = 0; i < m;) {
@@ -317,7 +271,8 @@ struct Panel {
 
 /// Rows i … of the block times one panel, through a contiguous copy where c's columns are strided.
 template <class T>
-void multiply_tile(const GemmBlock<T>& x, const Panel<T>& panel, int64_t i, int64_t j, int rows, const T* next) {
+void multiply_tile(const GemmBlock<T>& x, const Panel<T>& panel, int64_t i, int64_t j, int rows, const T* next,
+                   const T* ahead = nullptr, int64_t ahead_step = 0, int64_t runs = 0) {
     const bool interleaved = x.a_packed || x.a_row == 1;
     const T* a = x.a_packed ? x.a + i * x.k : x.a + i * x.a_row;
     const int64_t a_stride = x.a_packed ? rows : interleaved ? x.a_col : x.a_row;
@@ -328,13 +283,14 @@ void multiply_tile(const GemmBlock<T>& x, const Panel<T>& panel, int64_t i, int6
     const int last = panel.columns - (panel.vectors - 1) * lanes<T>;
     T* c = x.c + i * x.c_row + j * x.c_col;
     if (x.c_col == 1)
-        return run(x.k, a, a_stride, panel.b, panel.row, c, x.c_row, last, x.accumulate, next);
+        return run({x.k, a, a_stride, panel.b, panel.row, c, x.c_row, last, x.accumulate, next, ahead, ahead_step,
+                    runs});
     constexpr int width = tile_columns<T>;
     T tile[tile_rows * width];
     if (x.accumulate)
         for (int r = 0; r < rows; ++r)
             for (int s = 0; s < panel.columns; ++s) tile[r * width + s] = c[r * x.c_row + s * x.c_col];
-    run(x.k, a, a_stride, panel.b, panel.row, tile, width, last, x.accumulate, next);
+    run({x.k, a, a_stride, panel.b, panel.row, tile, width, last, x.accumulate, tile, ahead, ahead_step, runs});
     for (int r = 0; r < rows; ++r)
         for (int s = 0; s < panel.columns; ++s) c[r * x.c_row + s * x.c_col] = tile[r * width + s];
 }
@@ -348,19 +304,6 @@ Panel<T> panel_at(const GemmBlock<T>& x, int64_t j) {
     if (x.b_direct && columns == width) return {b, x.b_row, vectors, columns, false};
     pack_panel(columns, width, x.k, b, x.b_col, x.b_row, x.panel);
     return {x.panel, width, vectors, columns, true};
-}
-
-/// Asks for runs [begin, end) of the panel of b at column j, to be packed soon, into L2.
-template <class T>
-MERCER_INLINE void prefetch_panel(const GemmBlock<T>& x, int64_t j, int64_t begin, int64_t end) {
-    const bool by_row = x.b_col == 1;
-    const int64_t columns = x.n - j < tile_columns<T> ? x.n - j : tile_columns<T>;
-    const int64_t runs = by_row ? x.k : columns, bytes = (by_row ? columns : x.k) * int64_t(sizeof(T));
-    const T* b = x.b + j * x.b_col;
-    for (int64_t r = begin; r < end && r < runs; ++r) {
-        const char* run = reinterpret_cast<const char*>(b + r * (by_row ? x.b_row : x.b_col));
-        for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(run + at, 0, 2);
-    }
 }
 
 template <class T>
@@ -380,18 +323,29 @@ void multiply(const GemmBlock<T>& x) {
         }
         return;
     }
+    // Each strip asks for its share of the next panel: rows of it, or (where those are strided) a column.
+    const bool by_row = x.b_col == 1;
     const int64_t strips = (x.m + tile_rows - 1) / tile_rows;
-    const int64_t runs = ((x.b_col == 1 ? x.k : tile_columns<T>) + strips - 1) / strips;
+    const int64_t runs = by_row ? (x.k + strips - 1) / strips : (x.k + tile_columns<T> - 1) / tile_columns<T>;
     for (int64_t j = 0; j < x.n; j += tile_columns<T>) {
         const Panel<T> panel = panel_at(x, j);
+        const int64_t beyond = x.n - j - tile_columns<T>;  // columns
+        const T* const ahead = x.b + (j + tile_columns<T>) * x.b_col;
         int64_t strip = 0;
         for (int64_t i = 0; i < x.m; ++strip) {
             const int rows = strip_rows(x.m - i);
-            if (!x.b_direct && strips > 1 && j + tile_columns<T> < x.n)
-                prefetch_panel(x, j + tile_columns<T>, strip * runs, (strip + 1) * runs);
             const bool end = i + rows >= x.m;
-            multiply_tile(x, panel, i, j, rows,
-                          end ? x.c + (j + tile_columns<T>) * x.c_col : x.c + (i + rows) * x.c_row + j * x.c_col);
+            const T* const next =
+                end ? x.c + (j + tile_columns<T>) * x.c_col : x.c + (i + rows) * x.c_row + j * x.c_col;
+            int64_t wanted = 0;
+            if (x.b_direct || beyond <= 0)
+                wanted = 0;
+            else if (by_row)
+                wanted = x.k - strip * runs < runs ? x.k - strip * runs : runs;
+            else if (x.b_row == 1 && strip < beyond && strip < tile_columns<T>)
+                wanted = runs;
+            multiply_tile(x, panel, i, j, rows, next, by_row ? ahead + strip * runs * x.b_row : ahead + strip * x.b_col,
+                          by_row ? x.b_row : tile_columns<T>, wanted);
             i += rows;
         }
     }

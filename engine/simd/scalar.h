@@ -1,6 +1,8 @@
 // Vec<T> of one lane: the form every formula has on any machine, and in a CUDA kernel.
 #pragma once
 
+#include <string.h>
+
 #include "engine/simd/isa.h"
 
 namespace mercer::MERCER_ISA {
@@ -84,7 +86,7 @@ template <class To, class From>
 MERCER_INLINE To bits(From x) {
     static_assert(sizeof(To) == sizeof(From));
     To y;
-    __builtin_memcpy(&y, &x, sizeof y);
+    memcpy(&y, &x, sizeof y);
     return y;
 }
 
@@ -99,15 +101,21 @@ MERCER_INLINE bool any(Mask<T> m) {
     return m.v;
 }
 
+#if defined(__CUDA_ARCH__)
+#define MERCER_SCALAR(device, host) device
+#else
+#define MERCER_SCALAR(device, host) host
+#endif
 /// a·b + c, rounded once.
 MERCER_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
-    return __builtin_fmaf(a.v, b.v, c.v);
+    return MERCER_SCALAR(__fmaf_rn, __builtin_fmaf)(a.v, b.v, c.v);
 }
 MERCER_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
-    return __builtin_fma(a.v, b.v, c.v);
+    return MERCER_SCALAR(__fma_rn, __builtin_fma)(a.v, b.v, c.v);
 }
-MERCER_INLINE Vec<float> sqrt(Vec<float> a) { return __builtin_sqrtf(a.v); }
-MERCER_INLINE Vec<double> sqrt(Vec<double> a) { return __builtin_sqrt(a.v); }
+MERCER_INLINE Vec<float> sqrt(Vec<float> a) { return MERCER_SCALAR(__fsqrt_rn, __builtin_sqrtf)(a.v); }
+MERCER_INLINE Vec<double> sqrt(Vec<double> a) { return MERCER_SCALAR(__dsqrt_rn, __builtin_sqrt)(a.v); }
+#undef MERCER_SCALAR
 
 /// The bit pattern as integers, and back.
 template <class T>

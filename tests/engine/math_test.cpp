@@ -140,7 +140,7 @@ void pow_points(size_t count, uint64_t seed, std::vector<T>& x, std::vector<T>& 
     y.resize(count);
     const double largest = sizeof(T) == 4 ? 128 : 1024;
     for (size_t i = 0; i < count; ++i) {
-        switch (random.bits() % 5) {
+        switch (random.bits() % 6) {
             case 0:
                 x[i] = from_bits<T>(random.bits());
                 y[i] = from_bits<T>(random.bits());

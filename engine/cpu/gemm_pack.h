@@ -1,0 +1,105 @@
+// Packing for gemm_kernels.cpp: a panel of `width` rows or columns, interleaved step by step, so that the micro-kernel
+// reads it straight through. Reads its source once and writes the panel once. Compiled once per instruction set.
+#pragma once
+
+#include "engine/simd/vec.h"
+
+#define MERCER_UNROLL _Pragma("GCC unroll 32")
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+/// The vectors that squares are transposed in: the instruction set's register, at least 16 bytes.
+constexpr int wide_bytes = sizeof(Vec<float>) < 16 ? 16 : int(sizeof(Vec<float>));
+template <class T, int bytes>
+struct WideOf {
+    typedef T type __attribute__((vector_size(bytes)));
+};
+template <class T>
+using Wide = typename WideOf<T, wide_bytes>::type;
+
+template <int...>
+struct Ints {};
+template <int n, int... i>
+struct Count : Count<n - 1, n - 1, i...> {};
+template <int... i>
+struct Count<0, i...> {
+    using type = Ints<i...>;
+};
+
+/// Alternates `cell` elements of a and of b within each `span` elements, from the lower or upper half of the span.
+template <class T, int cell, int span, int upper, int... i>
+MERCER_INLINE Wide<T> zip(Wide<T> a, Wide<T> b, Ints<i...>) {
+    constexpr int n = wide_bytes / sizeof(T);
+    return __builtin_shufflevector(a, b,
+                                   (i / span * span + upper * span / 2 + i % span / cell / 2 * cell + i % cell +
+                                    (i % span / cell % 2 ? n : 0))...);
+}
+/// Transposes squares of `count` × `count` cells that lie across `count` registers.
+template <class T, int count, int cell>
+MERCER_INLINE void transpose_cells(Wide<T>* v, int apart) {
+    using Each = typename Count<wide_bytes / int(sizeof(T))>::type;
+    constexpr int span = count * cell;
+    if constexpr (count == 2) {
+        const Wide<T> a = v[0], b = v[apart];
+        v[0] = zip<T, cell, span, 0>(a, b, Each{});
+        v[apart] = zip<T, cell, span, 1>(a, b, Each{});
+    } else if constexpr (count == 4) {
+        const Wide<T> a = zip<T, cell, span, 0>(v[0], v[apart], Each{});
+        const Wide<T> b = zip<T, cell, span, 1>(v[0], v[apart], Each{});
+        const Wide<T> c = zip<T, cell, span, 0>(v[2 * apart], v[3 * apart], Each{});
+        const Wide<T> d = zip<T, cell, span, 1>(v[2 * apart], v[3 * apart], Each{});
+        v[0] = zip<T, 2 * cell, span, 0>(a, c, Each{});
+        v[apart] = zip<T, 2 * cell, span, 1>(a, c, Each{});
+        v[2 * apart] = zip<T, 2 * cell, span, 0>(b, d, Each{});
+        v[3 * apart] = zip<T, 2 * cell, span, 1>(b, d, Each{});
+    }
+}
+
+/// n rows of one register of n elements each: out[p·width + x] = in[x][p], whole registers written in ascending p.
+template <class T>
+MERCER_INLINE void transpose(const T* const in[], T* out, int64_t width) {
+    constexpr int s = 16 / sizeof(T), parts = wide_bytes / 16, n = s * parts;
+    Wide<T> r[n];
+    MERCER_UNROLL for (int x = 0; x < n; ++x) __builtin_memcpy(&r[x], in[x], wide_bytes);
+    MERCER_UNROLL for (int g = 0; g < parts; ++g) transpose_cells<T, s, 1>(r + g * s, 1);
+    MERCER_UNROLL for (int q = 0; q < s; ++q) transpose_cells<T, parts, s>(r + q, s);
+    MERCER_UNROLL for (int p = 0; p < n; ++p) __builtin_memcpy(out + p * width, &r[p], wide_bytes);
+}
+
+/// out[p·width + x] = in[x·across + p·along] for x < count, zero for count <= x < width. May write up to one
+/// register past the panel's end (where the next panel, packed later, or the buffer's slack is).
+template <class T>
+void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, int64_t along, T* out) {
+    using V = Vec<T>;
+    if (across == 1) {
+        for (int64_t p = 0; p < k; ++p, in += along, out += width) {
+            int x = 0;
+            for (; x + V::lanes <= count; x += V::lanes) V::load(in + x).store(out + x);
+            for (; x < width; x += V::lanes)
+                V::load(in + x, count > x ? count - x : 0, T(0)).store(out + x, width - x);
+        }
+        return;
+    }
+    int64_t p = 0;
+    if (along == 1) {
+        // Squares of one register each way, so that a cache line is read once; from the last group of rows to the
+        // first and in ascending p: what a partial group writes too far is overwritten.
+        constexpr int n = wide_bytes / sizeof(T);
+        for (; p + n <= k; p += n)
+            for (int x = (width - 1) / n * n; x >= 0; x -= n) {
+                const T* rows[n];
+                MERCER_UNROLL for (int r = 0; r < n; ++r)
+                    rows[r] = in + (x + r < count ? x + r : count - 1) * across + p;
+                transpose(rows, out + p * width + x, width);
+            }
+        if (width > count)
+            for (int64_t q = 0; q < p; ++q)
+                for (int x = count; x < width; ++x) out[q * width + x] = T(0);
+    }
+    for (; p < k; ++p)
+        for (int x = 0; x < width; ++x) out[p * width + x] = x < count ? in[x * across + p * along] : T(0);
+}
+
+}  // namespace
+}  // namespace mercer::MERCER_ISA
