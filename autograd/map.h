@@ -9,20 +9,26 @@ namespace mercer {
 namespace detail {
 template <class... X>
 concept any_var = (std::is_same_v<X, Var> || ...) && (std::is_convertible_v<X, Var> && ...);
-}
+inline const Var& as_var(const Var& x) { return x; }
+inline Var as_var(const Tensor& x) { return x; }
+}  // namespace detail
 
 template <class F, class... X>
     requires detail::any_var<X...>
 Var map(F f, const X&... x) {
-    const Var in[] = {Var(x)...};
-    return record_pointwise(detail::map_op<F, int(sizeof...(X))>(), pointwise_rule(), in, &f, sizeof f);
+    return [&](const auto&... v) {
+        const Var* const in[] = {&v...};
+        return record_pointwise(detail::map_op<F, int(sizeof...(X))>(), pointwise_rule(), in, &f, sizeof f);
+    }(detail::as_var(x)...);
 }
 
 template <class... X>
     requires detail::any_var<X...>
 Var map(const PointwiseOp& op, const X&... x) {
-    const Var in[] = {Var(x)...};
-    return record_pointwise(op, pointwise_rule(), in);
+    return [&](const auto&... v) {
+        const Var* const in[] = {&v...};
+        return record_pointwise(op, pointwise_rule(), in);
+    }(detail::as_var(x)...);
 }
 
 }  // namespace mercer

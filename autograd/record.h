@@ -1,6 +1,7 @@
 // How an operation (engine/ops/op.h) gets onto the tape.
 #pragma once
 
+#include <initializer_list>
 #include <new>
 #include <type_traits>
 
@@ -14,20 +15,24 @@ inline constexpr Rule rule_of{Op::name, &Op::template vjp<Tensor>, &Op::template
 
 /// Computes Op on the values and records it when an input stands on a tape.
 template <class Op>
-Var record(const typename Op::Attrs& attrs, std::span<const Var> inputs) {
+Var record(const typename Op::Attrs& attrs, VarRefs inputs) {
     static_assert(std::is_trivially_copyable_v<typename Op::Attrs>);
     constexpr size_t inline_inputs = 4;
     Tensor few[inline_inputs];
     std::vector<Tensor> many;
     std::span<Tensor> values(few, std::min(inputs.size(), inline_inputs));
     if (inputs.size() > inline_inputs) values = many = std::vector<Tensor>(inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i) values[i] = inputs[i].value();
+    for (size_t i = 0; i < inputs.size(); ++i) values[i] = inputs[i]->value();
     const Tensor out = Op::forward(attrs, values);
     Tape* tape = Tape::of(Op::name, inputs);
     if (!tape) return Var(out);
     const void* kept = nullptr;
     if constexpr (!std::is_empty_v<typename Op::Attrs>) kept = new (tape->keep(sizeof attrs)) typename Op::Attrs(attrs);
     return tape->append_one(rule_of<Op>, kept, inputs, out, Op::needs(Tape::wanted(inputs)));
+}
+template <class Op>
+Var record(const typename Op::Attrs& attrs, std::initializer_list<const Var*> inputs) {
+    return record<Op>(attrs, VarRefs(inputs.begin(), inputs.size()));
 }
 
 }  // namespace mercer

@@ -6,6 +6,7 @@
 #include "autograd/functions.h"
 #include "autograd/vjp.h"
 #include "engine/functions.h"
+#include "engine/ops/pointwise.h"
 
 namespace mercer {
 namespace {
@@ -61,9 +62,10 @@ uint32_t Tape::id_of(const char* operation, const Var& v) const {
     return v.id_;
 }
 
-Tape* Tape::of(const char* operation, std::span<const Var> inputs) {
+Tape* Tape::of(const char* operation, VarRefs inputs) {
     TapeSlot* slot = nullptr;
-    for (const Var& v : inputs) {
+    for (const Var* input : inputs) {
+        const Var& v = *input;
         if (v.is_constant()) continue;
         if (v.life_ != v.slot_->life.load(std::memory_order_relaxed))
             throw TapeError(operation, "an operand outlived its tape, which was reset or destroyed");
@@ -73,10 +75,10 @@ Tape* Tape::of(const char* operation, std::span<const Var> inputs) {
     return slot ? slot->tape : nullptr;
 }
 
-unsigned Tape::wanted(std::span<const Var> inputs) {
+unsigned Tape::wanted(VarRefs inputs) {
     unsigned bits = 0;
     for (size_t i = 0; i < inputs.size() && i < 31; ++i)
-        if (!inputs[i].is_constant()) bits |= 1u << i;
+        if (!inputs[i]->is_constant()) bits |= 1u << i;
     return bits;
 }
 
@@ -92,11 +94,11 @@ void* Tape::keep(size_t bytes) {
     return p;
 }
 
-Tape::Node& Tape::append_node(const Rule& rule, const void* attrs, std::span<const Var> inputs, unsigned saved) {
+Tape::Node& Tape::append_node(const Rule& rule, const void* attrs, VarRefs inputs, unsigned saved) {
     const Node node{&rule, attrs, uint32_t(input_ids_.size()), uint32_t(inputs.size()), uint32_t(saved_.size()), saved,
                     uint32_t(values_.size()), 0, false};
     for (size_t i = 0; i < inputs.size(); ++i) {
-        const Var& v = inputs[i];
+        const Var& v = *inputs[i];
         input_ids_.push_back(v.is_constant() ? none : v.id_);
         if (i < 31 && (saved & input_bit(int(i)))) saved_.push_back({v.value_, v.defined() ? v.value_.version() : 0});
     }
@@ -109,12 +111,12 @@ void Tape::save_output(Node& node, const Tensor& output, unsigned saved) {
     if (node.outputs++ == 0 && (saved & output_bit)) saved_.push_back({output, output.version()});
 }
 
-Var Tape::append_one(const Rule& rule, const void* attrs, std::span<const Var> inputs, const Tensor& output, unsigned saved) {
+Var Tape::append_one(const Rule& rule, const void* attrs, VarRefs inputs, const Tensor& output, unsigned saved) {
     save_output(append_node(rule, attrs, inputs, saved), output, saved);
     return Var(output, slot_, uint32_t(values_.size() - 1));
 }
 
-std::vector<Var> Tape::append(const Rule& rule, const void* attrs, std::span<const Var> inputs, std::span<const Tensor> outputs,
+std::vector<Var> Tape::append(const Rule& rule, const void* attrs, VarRefs inputs, std::span<const Tensor> outputs,
                               unsigned saved) {
     Node& node = append_node(rule, attrs, inputs, saved);
     std::vector<Var> out;
@@ -132,7 +134,14 @@ size_t Tape::saved_bytes() const {
     return bytes;
 }
 
-void accumulate(Tensor& a, Tensor b) { a = a.defined() ? add(a, b) : std::move(b); }
+void accumulate(Tensor& a, Tensor b) {
+    if (!a.defined())
+        a = std::move(b);
+    else if (a.storage().unique() && a.is_contiguous() && b.shape() == a.shape())
+        add_in_place(a, b);
+    else
+        a = add(a, b);
+}
 void accumulate(Var& a, Var b) { a = a.defined() ? add(a, b) : std::move(b); }
 
 template <class X>

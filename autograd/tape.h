@@ -71,15 +71,15 @@ public:
     size_t saved_bytes() const;
 
     /// Appends an operation: outputs[i] becomes a Var of this tape. For operations (autograd/record.h).
-    std::vector<Var> append(const Rule& rule, const void* attrs, std::span<const Var> inputs, std::span<const Tensor> outputs,
+    std::vector<Var> append(const Rule& rule, const void* attrs, VarRefs inputs, std::span<const Tensor> outputs,
                             unsigned saved);
-    Var append_one(const Rule& rule, const void* attrs, std::span<const Var> inputs, const Tensor& output, unsigned saved);
+    Var append_one(const Rule& rule, const void* attrs, VarRefs inputs, const Tensor& output, unsigned saved);
     /// The tape that the inputs stand on, nullptr for constants only. TapeError for two tapes or a dead one.
-    static Tape* of(const char* operation, std::span<const Var> inputs);
+    static Tape* of(const char* operation, VarRefs inputs);
     /// Memory for attributes, which lives as long as the recording.
     void* keep(size_t bytes);
     /// The inputs that stand on a tape, as bits.
-    static unsigned wanted(std::span<const Var> inputs);
+    static unsigned wanted(VarRefs inputs);
 
 private:
     template <class X>
@@ -110,7 +110,7 @@ private:
         return out;
     }
     uint32_t id_of(const char* operation, const Var& v) const;
-    Node& append_node(const Rule& rule, const void* attrs, std::span<const Var> inputs, unsigned saved);
+    Node& append_node(const Rule& rule, const void* attrs, VarRefs inputs, unsigned saved);
     void save_output(Node& node, const Tensor& output, unsigned saved);
     template <class X>
     std::vector<X> differentiate(const Var& loss, std::span<const Var> wrt, X cotangent, bool keep_saved);

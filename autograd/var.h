@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include <span>
+
 #include "engine/tensor.h"
 
 namespace mercer {
@@ -53,5 +55,8 @@ private:
     uint64_t life_ = 0;
     uint32_t id_ = 0;
 };
+
+/// Operands by reference: recording copies nothing that it does not keep.
+using VarRefs = std::span<const Var* const>;
 
 }  // namespace mercer

@@ -69,17 +69,17 @@ const PointwiseOp& map_op() {
 
 /// f(x…) elementwise, with broadcasting; all x of one floating dtype. Cost: one pass over memory.
 template <class F, class... X>
-    requires(sizeof...(X) >= 1 && sizeof...(X) <= max_pointwise_inputs && (std::is_convertible_v<X, Tensor> && ...))
+    requires(sizeof...(X) >= 1 && sizeof...(X) <= max_pointwise_inputs && (std::is_same_v<X, Tensor> && ...))
 Tensor map(F f, const X&... x) {
-    const Tensor in[] = {Tensor(x)...};
+    const Tensor* const in[] = {&x...};
     return pointwise(detail::map_op<F, int(sizeof...(X))>(), in, &f);
 }
 
 /// The same for a formula made by MERCER_MAP.
 template <class... X>
-    requires(std::is_convertible_v<X, Tensor> && ...)
+    requires(std::is_same_v<X, Tensor> && ...)
 Tensor map(const PointwiseOp& op, const X&... x) {
-    const Tensor in[] = {Tensor(x)...};
+    const Tensor* const in[] = {&x...};
     return pointwise(op, in);
 }
 

@@ -60,15 +60,16 @@ private:
 struct FreeBlock {
     FreeBlock* next;
 };
+// One size class. Its counters live under its lock: an allocation costs two locked instructions.
 struct FreeList {
     SpinLock lock;
     FreeBlock* head = nullptr;
+    uint64_t taken = 0, hits = 0, held = 0;
 };
 
 struct Allocator {
     std::array<FreeList, class_count> free;
-    std::atomic<size_t> live{0}, peak{0}, cached{0}, limit{0};
-    std::atomic<uint64_t> allocations{0}, hits{0};
+    std::atomic<size_t> live{0}, peak{0}, limit{0};
     std::mutex named_mutex;
     std::unordered_map<void*, std::pair<const char*, size_t>> named;
     std::mutex host_mutex;
@@ -102,10 +103,10 @@ struct Allocator {
             {
                 const std::lock_guard lock(free[i].lock);
                 head = std::exchange(free[i].head, nullptr);
+                free[i].held = 0;
             }
             while (head) {
                 FreeBlock* next = head->next;
-                cached -= class_bytes(i);
                 give_to_system(head, class_bytes(i));
                 head = next;
             }
@@ -154,20 +155,19 @@ void* memory::allocate(size_t bytes) {
     size_t peak = a.peak.load(std::memory_order_relaxed);
     while (live > peak && !a.peak.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
     }
-    a.allocations.fetch_add(1, std::memory_order_relaxed);
     void* block = nullptr;
     {
         FreeList& list = a.free[index];
         const std::lock_guard lock(list.lock);
+        ++list.taken;
         if (list.head) {
             block = list.head;
             list.head = list.head->next;
+            ++list.hits;
+            --list.held;
         }
     }
-    if (block) {
-        a.hits.fetch_add(1, std::memory_order_relaxed);
-        a.cached.fetch_sub(size, std::memory_order_relaxed);
-    } else {
+    if (!block) {
         block = a.take_from_system(size);
         if (!block) {
             a.trim();
@@ -193,9 +193,9 @@ void memory::release(void* block, size_t bytes) noexcept {
         a.named.erase(block);
     }
     a.live.fetch_sub(size, std::memory_order_relaxed);
-    a.cached.fetch_add(size, std::memory_order_relaxed);
     FreeList& list = a.free[index];
     const std::lock_guard lock(list.lock);
+    ++list.held;
     auto* freed = static_cast<FreeBlock*>(block);
     freed->next = list.head;
     list.head = freed;
@@ -203,7 +203,14 @@ void memory::release(void* block, size_t bytes) noexcept {
 
 MemoryStats memory_stats() {
     Allocator& a = allocator();
-    return {a.live, a.peak, a.cached, a.limit, a.allocations, a.hits};
+    MemoryStats stats{a.live, a.peak, 0, a.limit, 0, 0};
+    for (size_t i = 0; i < class_count; ++i) {
+        const std::lock_guard lock(a.free[i].lock);
+        stats.cached += a.free[i].held * class_bytes(i);
+        stats.allocations += a.free[i].taken;
+        stats.cache_hits += a.free[i].hits;
+    }
+    return stats;
 }
 
 void reset_peak_memory() { allocator().peak = allocator().live.load(); }

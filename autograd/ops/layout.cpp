@@ -9,39 +9,41 @@
 namespace mercer {
 
 Var where(const Tensor& mask, const Var& a, const Var& b) {
-    const Var x[] = {mask, a, b};
-    return record<Where>({}, x);
+    const Var m(mask);
+    return record<Where>({}, {&m, &a, &b});
 }
-Var cast(const Var& x, DType dtype) { return record<Cast>({x.dtype(), dtype}, {&x, 1}); }
+Var cast(const Var& x, DType dtype) { return record<Cast>({x.dtype(), dtype}, {&x}); }
 
-Var reshape(const Var& x, const Shape& shape) { return record<Reshape>({shape}, {&x, 1}); }
-Var permute(const Var& x, std::span<const int> axes) { return record<Permute>(permutation(axes, x.rank()), {&x, 1}); }
+Var reshape(const Var& x, const Shape& shape) { return record<Reshape>({shape}, {&x}); }
+Var permute(const Var& x, std::span<const int> axes) { return record<Permute>(permutation(axes, x.rank()), {&x}); }
 Var permute(const Var& x, std::initializer_list<int> axes) { return permute(x, std::span(axes.begin(), axes.size())); }
-Var transpose(const Var& x) { return record<Permute>(last_two_exchanged(x.rank()), {&x, 1}); }
+Var transpose(const Var& x) { return record<Permute>(last_two_exchanged(x.rank()), {&x}); }
 Var broadcast_to(const Var& x, const Shape& shape) {
-    return x.shape() == shape ? x : record<BroadcastTo>({shape}, {&x, 1});
+    return x.shape() == shape ? x : record<BroadcastTo>({shape}, {&x});
 }
-Var sum_to(const Var& x, const Shape& shape) { return x.shape() == shape ? x : record<SumTo>({shape}, {&x, 1}); }
+Var sum_to(const Var& x, const Shape& shape) { return x.shape() == shape ? x : record<SumTo>({shape}, {&x}); }
 
 Var slice(const Var& x, int axis, int64_t begin, int64_t end, int64_t step) {
-    return record<Slice>(slice_range(x.shape(), axis, begin, end, step), {&x, 1});
+    return record<Slice>(slice_range(x.shape(), axis, begin, end, step), {&x});
 }
 Var unslice(const Var& x, const Shape& shape, int axis, int64_t begin, int64_t step) {
-    return record<Unslice>({shape, normal_axis("unslice", axis, shape.rank()), begin, step}, {&x, 1});
+    return record<Unslice>({shape, normal_axis("unslice", axis, shape.rank()), begin, step}, {&x});
 }
 Var concat(std::span<const Var> xs, int axis) {
     if (xs.empty()) throw ShapeError("concat", "needs at least one tensor");
-    return record<Concat>({normal_axis("concat", axis, xs[0].rank())}, xs);
+    std::vector<const Var*> parts;
+    for (const Var& x : xs) parts.push_back(&x);
+    return record<Concat>({normal_axis("concat", axis, xs[0].rank())}, VarRefs(parts));
 }
 Var concat(std::initializer_list<Var> xs, int axis) { return concat(std::span(xs.begin(), xs.size()), axis); }
 
 Var gather(const Var& x, const Tensor& index, int axis) {
-    const Var in[] = {x, index};
-    return record<Gather>({normal_axis("gather", axis, x.rank())}, in);
+    const Var at(index);
+    return record<Gather>({normal_axis("gather", axis, x.rank())}, {&x, &at});
 }
 Var scatter_add(const Var& x, const Tensor& index, int axis, int64_t size) {
-    const Var in[] = {x, index};
-    return record<ScatterAdd>({normal_axis("scatter_add", axis, x.rank()), size}, in);
+    const Var at(index);
+    return record<ScatterAdd>({normal_axis("scatter_add", axis, x.rank()), size}, {&x, &at});
 }
 
 }  // namespace mercer

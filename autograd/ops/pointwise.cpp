@@ -28,6 +28,12 @@ std::vector<Tensor> saved_inputs(const Vjp<X>& c, int first, int n) {
     return x;
 }
 
+std::vector<const Var*> refs(const std::vector<Var>& vars) {
+    std::vector<const Var*> out;
+    for (const Var& v : vars) out.push_back(&v);
+    return out;
+}
+
 // ---- third derivatives do not exist --------------------------------------------------------------
 
 template <class X>
@@ -65,7 +71,7 @@ void backward_vjp(Vjp<X>& c) {
         std::vector<Tensor> values;
         for (int i = 0; i <= n; ++i)
             if (c.wants(i)) values.push_back(out[size_t(i)]);
-        const std::vector<Var> recorded = c.tape().append(second_rule, &attrs, inputs, values, 0);
+        const std::vector<Var> recorded = c.tape().append(second_rule, &attrs, refs(inputs), values, 0);
         size_t next = 0;
         for (int i = 0; i <= n; ++i)
             if (c.wants(i)) c.give(i, sum_to(recorded[next++], c.in_shape(i)));
@@ -96,7 +102,7 @@ void forward_vjp_recorded(Vjp<Var>& c) {
     for (int k = 0; k < n; ++k) inputs.push_back(c.in(k));
     inputs.push_back(Var(c.out_value()));  // a function of x, accounted for by the kernel
     const std::vector<Var> recorded =
-        c.tape().append(backward_rule, &attrs, inputs, std::span(out.data(), size_t(n)), (1u << (n + 2)) - 1u);
+        c.tape().append(backward_rule, &attrs, refs(inputs), std::span(out.data(), size_t(n)), (1u << (n + 2)) - 1u);
     for (int k = 0; k < n; ++k)
         if (c.wants(k)) c.give(k, sum_to(recorded[size_t(k)], c.in_shape(k)));
 }
@@ -148,9 +154,9 @@ const Rule& pointwise_rule() {
     return rule;
 }
 
-Var record_pointwise(const PointwiseOp& op, const Rule& rule, std::span<const Var> x, const void* state, size_t state_bytes) {
-    Tensor values[max_pointwise_inputs];
-    for (size_t k = 0; k < x.size(); ++k) values[k] = x[k].value();
+Var record_pointwise(const PointwiseOp& op, const Rule& rule, VarRefs x, const void* state, size_t state_bytes) {
+    const Tensor* values[max_pointwise_inputs];
+    for (size_t k = 0; k < x.size(); ++k) values[k] = &x[k]->value();
     const Tensor y = pointwise(op, std::span(values, x.size()), state);
     Tape* tape = Tape::of(op.name, x);
     if (!tape) return Var(y);
@@ -164,12 +170,15 @@ Var record_pointwise(const PointwiseOp& op, const Rule& rule, std::span<const Va
     static constexpr Rule rule = rule_named(#name);               \
     static const PointwiseOp& op = pointwise_op(#name);           \
     return record_pointwise(op, rule, x);
-#define MERCER_RECORD_1(name) \
-    Var name(const Var& x) { MERCER_RECORD_BODY(name, std::span(&x, 1)) }
+#define MERCER_RECORD_1(name)                     \
+    Var name(const Var& x) {                      \
+        const Var* const operands[] = {&x};       \
+        MERCER_RECORD_BODY(name, operands)        \
+    }
 #define MERCER_RECORD_2(name)                     \
     Var name(const Var& a, const Var& b) {        \
-        const Var x[] = {a, b};                   \
-        MERCER_RECORD_BODY(name, x)               \
+        const Var* const operands[] = {&a, &b};   \
+        MERCER_RECORD_BODY(name, operands)        \
     }
 #define STRUCTURAL(...)
 #define POINTWISE(name, formula, arity, ...) MERCER_RECORD_##arity(name)

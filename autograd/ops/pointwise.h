@@ -1,8 +1,6 @@
 // Pointwise operations on the tape: built in or made by map().
 #pragma once
 
-#include <span>
-
 #include "autograd/var.h"
 #include "engine/ops/pointwise.h"
 
@@ -11,7 +9,7 @@ namespace mercer {
 struct Rule;
 
 /// Applies `op` and records it. `state` (a map's captures, `state_bytes` long) is copied onto the tape.
-MERCER_API Var record_pointwise(const PointwiseOp& op, const Rule& rule, std::span<const Var> x, const void* state = nullptr,
+MERCER_API Var record_pointwise(const PointwiseOp& op, const Rule& rule, VarRefs x, const void* state = nullptr,
                                 size_t state_bytes = 0);
 /// The rule of any formula: derivatives by dual numbers.
 MERCER_API const Rule& pointwise_rule();

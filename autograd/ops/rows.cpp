@@ -6,14 +6,13 @@
 
 namespace mercer {
 
-Var softmax(const Var& x, int axis) { return record<Softmax>({normal_axis("softmax", axis, x.rank())}, {&x, 1}); }
+Var softmax(const Var& x, int axis) { return record<Softmax>({normal_axis("softmax", axis, x.rank())}, {&x}); }
 
 Var matmul(const Var& a, const Var& b) {
     if (a.rank() < 1 || b.rank() < 1)
         throw ShapeError("matmul", "operands need an axis: lhs " + to_string(a.shape()) + " vs rhs " + to_string(b.shape()));
     return promoted_matmul(a, b, [](const Var& l, const Var& r) {
-        const Var x[] = {l, r};
-        return record<Matmul>({}, x);
+        return record<Matmul>({}, {&l, &r});
     });
 }
 

@@ -1,8 +1,9 @@
 // C = A·B in blocks that follow the caches, on the kernels of gemm_kernels.cpp.
 //
-// C is cut into rectangles, one or a few per thread; each is computed on its own: for k-blocks of kc steps, panels of B
-// (kc×nr in L1, kc×nc in L2) meet strips of A (mc×kc in L2). Memory traffic per rectangle: A once per nc columns, B once
-// per mc rows when it is not kept packed, C once in and out per k-block. Small operands are used where they are.
+// C is cut into rectangles, one or a few per thread; each is computed on its own. For every kc steps of k, strips of A
+// (mc×kc, packed, in L2) meet panels of B (kc×nr, packed one at a time into L1). Memory traffic per rectangle: A once, B
+// once per mc rows, C in and out once per kc steps; a packed strip is read from L2 once per panel. Operands that are
+// small, or met by too few rows or columns to repay it, are not packed but used where they are.
 #include "engine/cpu/gemm.h"
 
 #include <algorithm>
@@ -49,7 +50,8 @@ Caches read_caches() {
     for (int index = 0; index < 8; ++index) {
         char path[96], text[64];
         const auto field = [&](const char* name) {
-            std::snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, name);
+            std::snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index,
+                          name);
             return read_number(path, text, sizeof text);
         };
         const int64_t level = field("level"), size = field("size");
@@ -116,8 +118,9 @@ void multiply_rectangle(const GemmTable<T>& table, const Product<T>& x) {
     const int64_t mc = block_size(x.m, l2 / 2 / (kc * size), table.mr);
     const bool b_small = (x.b.row * (x.k - 1) + x.n) * size <= l1 / 2 && x.b.col == 1;
     const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= l1 / 2;
-    const bool a_direct = x.a.col == 1 ? x.n <= 24 * table.mr && spreads(x.a.row * size, table.mr)
-                          : x.a.row == 1 && (x.n <= table.nr || (a_small && x.n <= 4 * table.nr));
+    const bool a_direct =
+        x.a.col == 1 ? x.n <= 24 * table.mr && spreads(x.a.row * size, table.mr)
+                     : x.a.row == 1 && (x.n <= table.nr || (a_small && x.n <= 4 * table.nr));
 
     GemmBlock<T> block{};
     block.n = x.n;
@@ -132,7 +135,8 @@ void multiply_rectangle(const GemmTable<T>& table, const Product<T>& x) {
     block.c_col = x.c.col;
     Scratch scratch;
     T* const strips = a_direct ? nullptr : scratch.take<T>(mc * kc + table.lanes);
-    if (!block.b_direct || x.n % table.lanes != 0) block.panel = scratch.take<T>(kc * table.nr + table.lanes);
+    if (!block.b_direct || x.n % table.lanes != 0)
+        block.panel = scratch.take<T>(kc * table.nr + table.lanes);
     for (int64_t p = 0; p < x.k; p += kc) {
         block.k = std::min(kc, x.k - p);
         block.b = x.b.data + p * x.b.row;
@@ -179,9 +183,9 @@ Grid cut(int64_t m, int64_t n, int64_t wanted, int mr, int nr) {
 }
 
 template <class T>
-void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<const T> a, const int64_t* a_offset,
-                    MatrixView<const T> b, const int64_t* b_offset, MatrixView<T> c, const int64_t* c_offset,
-                    bool accumulate) {
+void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<const T> a,
+                    const int64_t* a_offset, MatrixView<const T> b, const int64_t* b_offset,
+                    MatrixView<T> c, const int64_t* c_offset, bool accumulate) {
     if (batch <= 0 || m <= 0 || n <= 0) return;
     // The kernels want c's columns next to each other. Swapping a and b (cᵀ = bᵀaᵀ) keeps every chain as it is.
     const bool swap = n == 1 ? m > 1 : c.col != 1 && c.row == 1;
@@ -197,7 +201,9 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
     const double lanes = double(table.lanes) / 16 * 50;
     const double item = double(m) * double(n) * (2.0 * double(k) / lanes + 0.2) + 100;
     const double total = item * double(batch);
-    constexpr double worth = 20000, enough = 2e6;  // a rectangle worth a thread; one large enough to balance the load
+    constexpr double worth = 20000,
+                     enough =
+                         2e6;  // a rectangle worth a thread; one large enough to balance the load
     int64_t wanted = 1;
     if (total >= 2 * worth) {
         const double threads = thread_count();
@@ -211,7 +217,8 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
         for (int64_t at = begin; at < end; ++at) {
             const int64_t entry = at / cells, i = at % cells / grid.columns * grid.height,
                           j = at % cells % grid.columns * grid.width;
-            Product<T> x{std::min(grid.height, m - i), std::min(grid.width, n - j), k, a, b, c, accumulate};
+            Product<T> x{
+                std::min(grid.height, m - i), std::min(grid.width, n - j), k, a, b, c, accumulate};
             x.a.data += (a_offset ? a_offset[entry] : 0) + i * a.row;
             x.b.data += (b_offset ? b_offset[entry] : 0) + j * b.col;
             x.c.data += (c_offset ? c_offset[entry] : 0) + i * c.row + j * c.col;
@@ -226,23 +233,24 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
 }  // namespace
 
 template <class T>
-void gemm(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c,
-          bool accumulate) {
+void gemm(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
+          MatrixView<T> c, bool accumulate) {
     multiply_batch<T>(1, m, n, k, a, nullptr, b, nullptr, c, nullptr, accumulate);
 }
 
 template <class T>
-void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<const T> a, const int64_t* a_offset,
-                  MatrixView<const T> b, const int64_t* b_offset, MatrixView<T> c, const int64_t* c_offset,
-                  bool accumulate) {
+void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<const T> a,
+                  const int64_t* a_offset, MatrixView<const T> b, const int64_t* b_offset,
+                  MatrixView<T> c, const int64_t* c_offset, bool accumulate) {
     multiply_batch<T>(batch, m, n, k, a, a_offset, b, b_offset, c, c_offset, accumulate);
 }
 
-#define MERCER_GEMM(T)                                                                                       \
-    template void gemm<T>(int64_t, int64_t, int64_t, MatrixView<const T>, MatrixView<const T>, MatrixView<T>, \
-                          bool);                                                                             \
-    template void gemm_batched<T>(int64_t, int64_t, int64_t, int64_t, MatrixView<const T>, const int64_t*,    \
-                                  MatrixView<const T>, const int64_t*, MatrixView<T>, const int64_t*, bool);
+#define MERCER_GEMM(T)                                                                         \
+    template void gemm<T>(int64_t, int64_t, int64_t, MatrixView<const T>, MatrixView<const T>, \
+                          MatrixView<T>, bool);                                                \
+    template void gemm_batched<T>(int64_t, int64_t, int64_t, int64_t, MatrixView<const T>,     \
+                                  const int64_t*, MatrixView<const T>, const int64_t*,         \
+                                  MatrixView<T>, const int64_t*, bool);
 MERCER_GEMM(float)
 MERCER_GEMM(double)
 #undef MERCER_GEMM

@@ -39,7 +39,7 @@ constexpr int64_t pace = 32;  // steps between requests for memory
 template <class T>
 constexpr int lanes = Vec<T>::lanes;
 template <class T>
-constexpr int tile_columns = tile_vectors * lanes<T>;
+constexpr int tile_columns = tile_vectors* lanes<T>;
 
 /// Rows of the next strip. A last strip too short to keep the fma units busy shares with the one before.
 MERCER_INLINE int strip_rows(int64_t left) {
@@ -69,7 +69,8 @@ template <class T, int rows, int vectors>
 struct Interleaved {
     const T* a;
     int64_t stride, b_row;
-    MERCER_INLINE Interleaved(const T* first, int64_t step, int64_t b_step) : a(first), stride(step), b_row(b_step) {}
+    MERCER_INLINE Interleaved(const T* first, int64_t step, int64_t b_step)
+        : a(first), stride(step), b_row(b_step) {}
     MERCER_INLINE T at(int i, int u) const { return a[i + u * stride]; }
     MERCER_INLINE void advance(int u) { a += u * stride; }
 };
@@ -78,10 +79,13 @@ struct Rowwise {
     static constexpr int groups = (rows + 2) / 3;
     const T* group[groups];  // every third row: the two between are one index register away
     int64_t stride, b_row;
-    MERCER_INLINE Rowwise(const T* first, int64_t step, int64_t b_step) : stride(step), b_row(b_step) {
+    MERCER_INLINE Rowwise(const T* first, int64_t step, int64_t b_step)
+        : stride(step), b_row(b_step) {
         MERCER_UNROLL for (int g = 0; g < groups; ++g) {
             group[g] = first + 3 * g * step;
-            asm("" : "+r"(group[g]));  // keeps the compiler from one pointer per row, which would be spilt
+            asm(""
+                : "+r"(group
+                       [g]));  // keeps the compiler from one pointer per row, which would be spilt
         }
     }
     MERCER_INLINE T at(int i, int u) const { return group[i / 3][(i % 3) * stride + u]; }
@@ -100,10 +104,10 @@ struct Tile {
     int64_t b_row;
     T* c;
     int64_t c_row;
-    int last;            // lanes of each row's last register in use
+    int last;  // lanes of each row's last register in use
     bool accumulate;
-    const T* next;       // the tile of c that comes after this one
-    const T* ahead;      // `runs` pieces of b, one panel's row long, for the next packing
+    const T* next;   // the tile of c that comes after this one
+    const T* ahead;  // `runs` pieces of b, one panel's row long, for the next packing
     int64_t ahead_step, runs;
 };
 template <class T>
@@ -121,8 +125,8 @@ void micro(const Tile<T>& tile) {
     // One pointer that walks, hidden from the compiler, rather than one per row kept for the stores.
     T* line = c;
     if (!tile.accumulate) {
-        MERCER_UNROLL for (int i = 0; i < rows; ++i)
-            MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j] = V(T(0));
+        MERCER_UNROLL for (int i = 0; i < rows; ++i) MERCER_UNROLL for (int j = 0; j < vectors; ++j)
+            sum[i][j] = V(T(0));
     } else if (last == w) {
         MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
             asm("" : "+r"(line));
@@ -157,13 +161,15 @@ void micro(const Tile<T>& tile) {
     int64_t lines = rows, runs = tile.runs;
     for (int64_t k = tile.k; k > 0;) {
         for (int some = brief ? rows : 2; some > 0 && lines > 0; --some) {
-            MERCER_UNROLL for (int64_t j = 0; j < width; j += line_elements) __builtin_prefetch(next + j, 0, 3);
+            MERCER_UNROLL for (int64_t j = 0; j < width; j += line_elements)
+                __builtin_prefetch(next + j, 0, 3);
             __builtin_prefetch(next + width - 1, 0, 3);
             next += c_row;
             --lines;
         }
         if (runs > 0) {
-            MERCER_UNROLL for (int64_t j = 0; j < width; j += line_elements) __builtin_prefetch(ahead + j, 0, 2);
+            MERCER_UNROLL for (int64_t j = 0; j < width; j += line_elements)
+                __builtin_prefetch(ahead + j, 0, 2);
             ahead += tile.ahead_step;
             --runs;
         }
@@ -220,7 +226,8 @@ constexpr Micros<T> micros;
 
 /// `depth` rows of b added into c at once: c is read and written k/depth times, from L1.
 template <class T, int depth>
-void add_rows(int64_t n, const T* a, int64_t a_col, const T* b, int64_t b_row, T* c, bool accumulate) {
+void add_rows(int64_t n, const T* a, int64_t a_col, const T* b, int64_t b_row, T* c,
+              bool accumulate) {
     using V = Vec<T>;
     constexpr int w = V::lanes;
     V av[depth];
@@ -228,13 +235,14 @@ void add_rows(int64_t n, const T* a, int64_t a_col, const T* b, int64_t b_row, T
     int64_t j = 0;
     for (; j + w <= n; j += w) {
         V sum = accumulate ? V::load(c + j) : V(T(0));
-        MERCER_UNROLL for (int p = 0; p < depth; ++p) sum = fma(av[p], V::load(b + p * b_row + j), sum);
+        MERCER_UNROLL for (int p = 0; p < depth; ++p) sum =
+            fma(av[p], V::load(b + p * b_row + j), sum);
         sum.store(c + j);
     }
     if (const int left = int(n - j); left > 0) {
         V sum = accumulate ? V::load(c + j, left, T(0)) : V(T(0));
-        MERCER_UNROLL for (int p = 0; p < depth; ++p)
-            sum = fma(av[p], V::load(b + p * b_row + j, left, T(0)), sum);
+        MERCER_UNROLL for (int p = 0; p < depth; ++p) sum =
+            fma(av[p], V::load(b + p * b_row + j, left, T(0)), sum);
         sum.store(c + j, left);
     }
 }
@@ -246,7 +254,8 @@ void multiply_row(int64_t n, int64_t k, const T* a, int64_t a_col, const T* b, i
     int64_t p = 0;
     for (; p + depth <= k; p += depth)
         add_rows<T, depth>(n, a + p * a_col, a_col, b + p * b_row, b_row, c, accumulate || p > 0);
-    for (; p < k; ++p) add_rows<T, 1>(n, a + p * a_col, a_col, b + p * b_row, b_row, c, accumulate || p > 0);
+    for (; p < k; ++p)
+        add_rows<T, 1>(n, a + p * a_col, a_col, b + p * b_row, b_row, c, accumulate || p > 0);
 }
 
 template <class T>
@@ -271,8 +280,9 @@ struct Panel {
 
 /// Rows i … of the block times one panel, through a contiguous copy where c's columns are strided.
 template <class T>
-void multiply_tile(const GemmBlock<T>& x, const Panel<T>& panel, int64_t i, int64_t j, int rows, const T* next,
-                   const T* ahead = nullptr, int64_t ahead_step = 0, int64_t runs = 0) {
+void multiply_tile(const GemmBlock<T>& x, const Panel<T>& panel, int64_t i, int64_t j, int rows,
+                   const T* next, const T* ahead = nullptr, int64_t ahead_step = 0,
+                   int64_t runs = 0) {
     const bool interleaved = x.a_packed || x.a_row == 1;
     const T* a = x.a_packed ? x.a + i * x.k : x.a + i * x.a_row;
     const int64_t a_stride = x.a_packed ? rows : interleaved ? x.a_col : x.a_row;
@@ -283,14 +293,16 @@ void multiply_tile(const GemmBlock<T>& x, const Panel<T>& panel, int64_t i, int6
     const int last = panel.columns - (panel.vectors - 1) * lanes<T>;
     T* c = x.c + i * x.c_row + j * x.c_col;
     if (x.c_col == 1)
-        return run({x.k, a, a_stride, panel.b, panel.row, c, x.c_row, last, x.accumulate, next, ahead, ahead_step,
-                    runs});
+        return run({x.k, a, a_stride, panel.b, panel.row, c, x.c_row, last, x.accumulate, next,
+                    ahead, ahead_step, runs});
     constexpr int width = tile_columns<T>;
     T tile[tile_rows * width];
     if (x.accumulate)
         for (int r = 0; r < rows; ++r)
-            for (int s = 0; s < panel.columns; ++s) tile[r * width + s] = c[r * x.c_row + s * x.c_col];
-    run({x.k, a, a_stride, panel.b, panel.row, tile, width, last, x.accumulate, tile, ahead, ahead_step, runs});
+            for (int s = 0; s < panel.columns; ++s)
+                tile[r * width + s] = c[r * x.c_row + s * x.c_col];
+    run({x.k, a, a_stride, panel.b, panel.row, tile, width, last, x.accumulate, tile, ahead,
+         ahead_step, runs});
     for (int r = 0; r < rows; ++r)
         for (int s = 0; s < panel.columns; ++s) c[r * x.c_row + s * x.c_col] = tile[r * width + s];
 }
@@ -326,17 +338,18 @@ void multiply(const GemmBlock<T>& x) {
     // Each strip asks for its share of the next panel: rows of it, or (where those are strided) a column.
     const bool by_row = x.b_col == 1;
     const int64_t strips = (x.m + tile_rows - 1) / tile_rows;
-    const int64_t runs = by_row ? (x.k + strips - 1) / strips : (x.k + tile_columns<T> - 1) / tile_columns<T>;
+    const int64_t runs =
+        by_row ? (x.k + strips - 1) / strips : (x.k + tile_columns<T> - 1) / tile_columns<T>;
     for (int64_t j = 0; j < x.n; j += tile_columns<T>) {
         const Panel<T> panel = panel_at(x, j);
         const int64_t beyond = x.n - j - tile_columns<T>;  // columns
-        const T* const ahead = x.b + (j + tile_columns<T>) * x.b_col;
+        const T* const ahead = x.b + (j + tile_columns<T>)*x.b_col;
         int64_t strip = 0;
         for (int64_t i = 0; i < x.m; ++strip) {
             const int rows = strip_rows(x.m - i);
             const bool end = i + rows >= x.m;
-            const T* const next =
-                end ? x.c + (j + tile_columns<T>) * x.c_col : x.c + (i + rows) * x.c_row + j * x.c_col;
+            const T* const next = end ? x.c + (j + tile_columns<T>)*x.c_col
+                                      : x.c + (i + rows) * x.c_row + j * x.c_col;
             int64_t wanted = 0;
             if (x.b_direct || beyond <= 0)
                 wanted = 0;
@@ -344,7 +357,8 @@ void multiply(const GemmBlock<T>& x) {
                 wanted = x.k - strip * runs < runs ? x.k - strip * runs : runs;
             else if (x.b_row == 1 && strip < beyond && strip < tile_columns<T>)
                 wanted = runs;
-            multiply_tile(x, panel, i, j, rows, next, by_row ? ahead + strip * runs * x.b_row : ahead + strip * x.b_col,
+            multiply_tile(x, panel, i, j, rows, next,
+                          by_row ? ahead + strip * runs * x.b_row : ahead + strip * x.b_col,
                           by_row ? x.b_row : tile_columns<T>, wanted);
             i += rows;
         }

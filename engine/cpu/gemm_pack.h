@@ -31,9 +31,10 @@ struct Count<0, i...> {
 template <class T, int cell, int span, int upper, int... i>
 MERCER_INLINE Wide<T> zip(Wide<T> a, Wide<T> b, Ints<i...>) {
     constexpr int n = wide_bytes / sizeof(T);
-    return __builtin_shufflevector(a, b,
-                                   (i / span * span + upper * span / 2 + i % span / cell / 2 * cell + i % cell +
-                                    (i % span / cell % 2 ? n : 0))...);
+    return __builtin_shufflevector(
+        a, b,
+        (i / span * span + upper * span / 2 + i % span / cell / 2 * cell + i % cell +
+         (i % span / cell % 2 ? n : 0))...);
 }
 /// Transposes squares of `count` × `count` cells that lie across `count` registers.
 template <class T, int count, int cell>
@@ -70,7 +71,8 @@ MERCER_INLINE void transpose(const T* const in[], T* out, int64_t width) {
 /// out[p·width + x] = in[x·across + p·along] for x < count, zero for count <= x < width. May write up to one
 /// register past the panel's end (where the next panel, packed later, or the buffer's slack is).
 template <class T>
-void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, int64_t along, T* out) {
+void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, int64_t along,
+                T* out) {
     using V = Vec<T>;
     if (across == 1) {
         for (int64_t p = 0; p < k; ++p, in += along, out += width) {
@@ -89,8 +91,8 @@ void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, in
         for (; p + n <= k; p += n)
             for (int x = (width - 1) / n * n; x >= 0; x -= n) {
                 const T* rows[n];
-                MERCER_UNROLL for (int r = 0; r < n; ++r)
-                    rows[r] = in + (x + r < count ? x + r : count - 1) * across + p;
+                MERCER_UNROLL for (int r = 0; r < n; ++r) rows[r] =
+                    in + (x + r < count ? x + r : count - 1) * across + p;
                 transpose(rows, out + p * width + x, width);
             }
         if (width > count)
@@ -98,7 +100,8 @@ void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, in
                 for (int x = count; x < width; ++x) out[q * width + x] = T(0);
     }
     for (; p < k; ++p)
-        for (int x = 0; x < width; ++x) out[p * width + x] = x < count ? in[x * across + p * along] : T(0);
+        for (int x = 0; x < width; ++x)
+            out[p * width + x] = x < count ? in[x * across + p * along] : T(0);
 }
 
 }  // namespace

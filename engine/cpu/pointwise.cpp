@@ -6,11 +6,40 @@
 #include "engine/parallel.h"
 
 namespace mercer::cpu {
+namespace {
 
-void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape, std::span<const Tensor> in, std::span<const Strides> in_strides,
-                   std::span<Tensor> out, const void* state) {
-    if (count(shape) == 0) return;
+// Few elements, all operands dense and alike or a single number: one call, without a plan. False if it is not so.
+bool run_small(PointwiseFn kernel, int64_t elements, const Shape& shape, std::span<const Tensor* const> in,
+               std::span<const Strides> in_strides, std::span<Tensor> out, const void* state) {
+    const Strides dense = contiguous_strides(shape);
+    const void* inputs[Walk::max_operands];
+    void* outputs[Walk::max_operands];
+    int64_t steps[Walk::max_operands];
+    constexpr int64_t no_rows[Walk::max_operands] = {};
+    for (size_t k = 0; k < in.size(); ++k) {
+        const Tensor& t = *in[k];
+        if (!t.defined() || t.count() == 1)
+            steps[k] = 0;
+        else if (in_strides[k] == dense)
+            steps[k] = 1;
+        else
+            return false;
+        inputs[k] = t.defined() ? t.raw() : nullptr;
+    }
+    for (size_t k = 0; k < out.size(); ++k) outputs[k] = out[k].defined() ? out[k].raw() : nullptr;
+    kernel({1, elements, inputs, no_rows, steps, outputs, 0, state});
+    return true;
+}
+
+}  // namespace
+
+void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape, std::span<const Tensor* const> in,
+                   std::span<const Strides> in_strides, std::span<Tensor> out, const void* state) {
+    constexpr int64_t piece = 1 << 14;
+    const int64_t elements = count(shape);
+    if (elements == 0) return;
     const int operands = int(in.size());
+    if (elements <= piece && run_small(kernel, elements, shape, in, in_strides, out, state)) return;
     // The outputs are dense and alike: one more operand stands for all of them.
     std::array<Strides, Walk::max_operands> strides;
     std::copy(in_strides.begin(), in_strides.end(), strides.begin());
@@ -19,8 +48,9 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape, std::span<c
 
     std::array<const char*, Walk::max_operands> base{};
     std::array<char*, Walk::max_operands> out_base{};
-    const int64_t element = int64_t(size_of(in[0].dtype()));
-    for (int k = 0; k < operands; ++k) base[size_t(k)] = in[size_t(k)].defined() ? static_cast<const char*>(in[size_t(k)].raw()) : nullptr;
+    const int64_t element = int64_t(size_of(in[0]->dtype()));
+    for (int k = 0; k < operands; ++k)
+        base[size_t(k)] = in[size_t(k)]->defined() ? static_cast<const char*>(in[size_t(k)]->raw()) : nullptr;
     for (size_t k = 0; k < out.size(); ++k) out_base[k] = out[k].defined() ? static_cast<char*>(out[k].raw()) : nullptr;
 
     const int last = walk.shape.rank() - 1;
@@ -43,7 +73,6 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape, std::span<c
         kernel({rows, n, inputs, row_stride.data(), col_stride.data(), outputs, row_stride[size_t(operands)], state});
     };
 
-    constexpr int64_t piece = 1 << 14;
     const int64_t rows = walk.rows();
     if (rows == 1 && cols <= piece) return block(0, 1, 0, cols);
     if (cols >= 2 * piece) {

@@ -33,7 +33,7 @@ struct PointwiseKernels {
 };
 
 /// Runs `kernel` over `shape`; inputs have strides that broadcast to it, outputs are dense (or undefined: not wanted).
-void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape, std::span<const Tensor> in, std::span<const Strides> in_strides,
-                   std::span<Tensor> out, const void* state);
+void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape, std::span<const Tensor* const> in,
+                   std::span<const Strides> in_strides, std::span<Tensor> out, const void* state);
 
 }  // namespace mercer::cpu

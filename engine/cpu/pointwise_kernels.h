@@ -65,16 +65,17 @@ constexpr unsigned needs_of(int arity) {
         return (1u << arity) - 1u;
 }
 
-template <class Op, int n, class T, int... k>
+template <class Op, int n, class T>
 MERCER_INLINE void store_partials(const Op& op, const cpu::PointwiseArgs& a, int64_t r, int64_t c, int count, Vec<T> g,
                                   const Vec<T> (&x)[n], Vec<T> y) {
-    const auto one = [&]<int j>() __attribute__((always_inline)) {
-        if (a.out[j]) store_lanes(g * partial<j>(op, x, y), static_cast<T*>(a.out[j]) + r * a.out_row, c, count);
-    };
-    one.template operator()<0>();
-    if constexpr (n > 1) one.template operator()<1>();
-    if constexpr (n > 2) one.template operator()<2>();
-    if constexpr (n > 3) one.template operator()<3>();
+    // All partials before any store: in a straight line the compiler computes what they share once.
+    Vec<T> d[4];
+    d[0] = g * partial<0>(op, x, y);
+    if constexpr (n > 1) d[1] = g * partial<1>(op, x, y);
+    if constexpr (n > 2) d[2] = g * partial<2>(op, x, y);
+    if constexpr (n > 3) d[3] = g * partial<3>(op, x, y);
+    for (int j = 0; j < n; ++j)
+        if (a.out[j]) store_lanes(d[j], static_cast<T*>(a.out[j]) + r * a.out_row, c, count);
 }
 
 /// Inputs g, x₀…, y of a derivative kernel at one place; an operand that needs_of() does not name may be absent.

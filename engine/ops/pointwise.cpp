@@ -28,15 +28,15 @@ void require_same_dtype(const PointwiseOp& op, const Tensor& a, const Tensor& b)
 }
 
 struct Operands {
-    std::array<Tensor, 2 * max_pointwise_inputs + 2> tensors;
+    std::array<const Tensor*, 2 * max_pointwise_inputs + 2> tensors;
     std::array<Strides, 2 * max_pointwise_inputs + 2> strides;
     int n = 0;
     void add(const PointwiseOp& op, const Tensor& t, const Shape& shape) {
         if (t.defined()) strides[size_t(n)] = cpu::broadcast_strides(op.name, t.shape(), t.strides(), shape);
         else strides[size_t(n)] = Dims::filled(shape.rank(), 0);
-        tensors[size_t(n++)] = t;
+        tensors[size_t(n++)] = &t;
     }
-    std::span<const Tensor> values() const { return {tensors.data(), size_t(n)}; }
+    std::span<const Tensor* const> values() const { return {tensors.data(), size_t(n)}; }
     std::span<const Strides> steps() const { return {strides.data(), size_t(n)}; }
 };
 
@@ -49,19 +49,19 @@ PointwiseGradients outputs(const Shape& shape, DType dtype, unsigned wanted) {
 
 }  // namespace
 
-Tensor pointwise(const PointwiseOp& op, std::span<const Tensor> x, const void* state) {
+Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const void* state) {
     const OperationScope scope(op.name);
-    const int dtype = dtype_index(op, x[0].dtype());
-    Shape shape = x[0].shape();
+    const int dtype = dtype_index(op, x[0]->dtype());
+    Shape shape = x[0]->shape();
     for (size_t k = 1; k < x.size(); ++k) {
-        require_same_dtype(op, x[0], x[k]);
-        if (!(x[k].shape() == shape)) shape = cpu::broadcast_shape(op.name, shape, x[k].shape());
+        require_same_dtype(op, *x[0], *x[k]);
+        if (!(x[k]->shape() == shape)) shape = cpu::broadcast_shape(op.name, shape, x[k]->shape());
     }
-    Tensor y = Tensor::empty(shape, x[0].dtype());
+    Tensor y = Tensor::empty(shape, x[0]->dtype());
     std::array<Strides, max_pointwise_inputs> strides;
     for (size_t k = 0; k < x.size(); ++k)
-        strides[k] = x[k].shape() == shape ? x[k].strides()
-                                           : cpu::broadcast_strides(op.name, x[k].shape(), x[k].strides(), shape);
+        strides[k] = x[k]->shape() == shape ? x[k]->strides()
+                                            : cpu::broadcast_strides(op.name, x[k]->shape(), x[k]->strides(), shape);
     const cpu::PointwiseKernels& kernels = op.kernels();
     cpu::run_pointwise(kernels.forward[dtype], kernels.cost, shape, x, std::span(strides.data(), x.size()), {&y, 1}, state);
     return y;
@@ -94,6 +94,13 @@ PointwiseGradients pointwise_second(const PointwiseOp& op, const Tensor& g, std:
     cpu::run_pointwise(kernels.second[dtype_index(op, g.dtype())], kernels.cost, g.shape(), in.values(), in.steps(),
                        std::span(out.data(), 1 + x.size()), state);
     return out;
+}
+
+void add_in_place(Tensor& a, const Tensor& b) {
+    const cpu::PointwiseKernels& kernels = pointwise_op("add").kernels();
+    const Tensor* const x[] = {&a, &b};
+    const Strides strides[] = {a.strides(), b.strides()};
+    cpu::run_pointwise(kernels.forward[a.dtype() == DType::f64], kernels.cost, a.shape(), x, strides, {&a, 1}, nullptr);
 }
 
 unsigned pointwise_needs(const PointwiseOp& op) { return op.kernels().needs; }
@@ -130,12 +137,15 @@ const PointwiseOp& pointwise_op(std::string_view name) {
     throw ValueError("pointwise_op", "no pointwise operation is called '" + std::string(name) + "'");
 }
 
-#define MERCER_FUNCTION_1(name) \
-    Tensor name(const Tensor& x) { return pointwise(builtin::name##_op, {&x, 1}); }
+#define MERCER_FUNCTION_1(name)                                               \
+    Tensor name(const Tensor& x) {                                            \
+        const Tensor* const operands[] = {&x};                                \
+        return pointwise(builtin::name##_op, operands);                       \
+    }
 #define MERCER_FUNCTION_2(name)                                  \
     Tensor name(const Tensor& a, const Tensor& b) {              \
-        const Tensor x[] = {a, b};                               \
-        return pointwise(builtin::name##_op, x);                 \
+        const Tensor* const operands[] = {&a, &b};               \
+        return pointwise(builtin::name##_op, operands);          \
     }
 #define STRUCTURAL(...)
 #define POINTWISE(name, formula, arity, ...) MERCER_FUNCTION_##arity(name)

@@ -23,7 +23,10 @@ using PointwiseGradients = std::array<Tensor, max_pointwise_inputs + 1>;
 
 /// y = f(x₀, …), shapes broadcast, all of one floating dtype. `state`: a map's captures, or null.
 /// Throws DTypeError, ShapeError. Cost: one pass over memory.
-MERCER_API Tensor pointwise(const PointwiseOp& op, std::span<const Tensor> x, const void* state = nullptr);
+MERCER_API Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const void* state = nullptr);
+
+/// a += b over a's own memory; both dense, of one shape and floating dtype. For values nobody else holds.
+MERCER_API void add_in_place(Tensor& a, const Tensor& b);
 
 /// ĝx_k = g·f_k(x), in the broadcast shape, for every k in the mask `wanted`; others stay undefined. Inputs (and y)
 /// that the formula's `needs` does not name may be undefined.

@@ -56,7 +56,7 @@ struct TransposedMatmul {
 template <class Op>
 GradcheckReport check() {
     const Tensor inputs[] = {randn(Key{1, 1}, {3, 3}, DType::f64), randn(Key{1, 2}, {3, 3}, DType::f64)};
-    return gradcheck([](std::span<const Var> x) { return record<Op>({}, x); }, inputs);
+    return gradcheck([](std::span<const Var> x) { return record<Op>({}, {&x[0], &x[1]}); }, inputs);
 }
 
 }  // namespace

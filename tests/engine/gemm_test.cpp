@@ -56,8 +56,8 @@ struct Matrix {
 };
 
 template <class T>
-void chain(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c,
-           bool accumulate) {
+void chain(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
+           MatrixView<T> c, bool accumulate) {
     for (int64_t i = 0; i < m; ++i)
         for (int64_t j = 0; j < n; ++j) {
             T& out = c.data[i * c.row + j * c.col];
@@ -85,8 +85,15 @@ void on_every_isa(Body body) {
 }
 
 template <class T>
-void check(int64_t m, int64_t n, int64_t k, Layout la, Layout lb, Layout lc, bool accumulate, uint64_t seed) {
-    CAPTURE(m); CAPTURE(n); CAPTURE(k); CAPTURE(int(la)); CAPTURE(int(lb)); CAPTURE(int(lc)); CAPTURE(accumulate);
+void check(int64_t m, int64_t n, int64_t k, Layout la, Layout lb, Layout lc, bool accumulate,
+           uint64_t seed) {
+    CAPTURE(m);
+    CAPTURE(n);
+    CAPTURE(k);
+    CAPTURE(int(la));
+    CAPTURE(int(lb));
+    CAPTURE(int(lc));
+    CAPTURE(accumulate);
     Numbers numbers{seed};
     Matrix<T> a(m, k, la), b(k, n, lb), c(m, n, lc);
     a.fill(numbers), b.fill(numbers), c.fill(numbers);
@@ -138,7 +145,8 @@ TEST_CASE_TEMPLATE("gemm: m, n across several blocks", T, float, double) {
 
 TEST_CASE_TEMPLATE("gemm: one thread and several give the same bits", T, float, double) {
     const int before = thread_count();
-    for (auto [m, n, k] : {std::array<int64_t, 3>{301, 290, 270}, {1, 4000, 600}, {2000, 40, 300}, {9, 3001, 513}}) {
+    for (const auto& [m, n, k] :
+         {std::array<int64_t, 3>{301, 290, 270}, {1, 4000, 600}, {2000, 40, 300}, {9, 3001, 513}}) {
         Numbers numbers{uint64_t(m)};
         Matrix<T> a(m, k, Layout::rows), b(k, n, Layout::padded_rows), c(m, n, Layout::rows);
         a.fill(numbers), b.fill(numbers);
@@ -156,13 +164,20 @@ TEST_CASE_TEMPLATE("gemm: one thread and several give the same bits", T, float, 
 TEST_CASE_TEMPLATE("gemm: what c holds does not matter without accumulate", T, float, double) {
     on_every_isa([] {
         for (Layout layout : {Layout::rows, Layout::columns, Layout::both})
-            for (auto [m, n, k] : {std::array<int64_t, 3>{5, 7, 3}, {65, 67, 70}, {20, 20, 0}, {1, 33, 9}, {30, 1, 900}}) {
+            for (const auto& shape : {std::array<int64_t, 3>{5, 7, 3},
+                                      {65, 67, 70},
+                                      {20, 20, 0},
+                                      {1, 33, 9},
+                                      {30, 1, 900}}) {
+                const int64_t m = shape[0], n = shape[1], k = shape[2];
                 Numbers numbers{7};
-                Matrix<T> a(m, k, Layout::rows), b(k, n, Layout::rows), c(m, n, layout), expected(m, n, layout);
+                Matrix<T> a(m, k, Layout::rows), b(k, n, Layout::rows), c(m, n, layout),
+                    expected(m, n, layout);
                 a.fill(numbers), b.fill(numbers);
                 for (int64_t i = 0; i < m; ++i)
                     for (int64_t j = 0; j < n; ++j)
-                        c.memory[size_t(i * c.row + j * c.col)] = std::numeric_limits<T>::quiet_NaN();
+                        c.memory[size_t(i * c.row + j * c.col)] =
+                            std::numeric_limits<T>::quiet_NaN();
                 cpu::gemm(m, n, k, a.in(), b.in(), c.out());
                 chain(m, n, k, a.in(), b.in(), expected.out(), false);
                 CHECK(same_bits(c.memory, expected.memory));
@@ -174,7 +189,8 @@ TEST_CASE_TEMPLATE("gemm: infinities and NaN stay in their row and column", T, f
     on_every_isa([] {
         const int64_t m = 37, n = 45, k = 41;
         Numbers numbers{3};
-        Matrix<T> a(m, k, Layout::rows), b(k, n, Layout::columns), c(m, n, Layout::rows), expected(m, n, Layout::rows);
+        Matrix<T> a(m, k, Layout::rows), b(k, n, Layout::columns), c(m, n, Layout::rows),
+            expected(m, n, Layout::rows);
         a.fill(numbers), b.fill(numbers);
         a.memory[size_t(36 * k + 40)] = std::numeric_limits<T>::quiet_NaN();
         b.memory[size_t(44 * k + 3)] = std::numeric_limits<T>::infinity();
@@ -200,13 +216,25 @@ TEST_CASE_TEMPLATE("gemm: a negative zero survives where the chain keeps it", T,
     });
 }
 
-TEST_CASE_TEMPLATE("gemm_batched: offsets, broadcast operands, many small and few large", T, float, double) {
-    for (auto [batch, m, n, k] : {std::array<int64_t, 4>{0, 3, 3, 3}, {5, 7, 9, 4}, {200, 16, 16, 16}, {3, 70, 90, 300},
-                                  {2, 130, 128, 257}, {8, 100, 100, 8}, {40, 1, 64, 64}, {6, 64, 1, 50}})
+TEST_CASE_TEMPLATE("gemm_batched: offsets, broadcast operands, many small and few large", T, float,
+                   double) {
+    for (const auto& shape : {std::array<int64_t, 4>{0, 3, 3, 3},
+                              {5, 7, 9, 4},
+                              {200, 16, 16, 16},
+                              {3, 70, 90, 300},
+                              {2, 130, 128, 257},
+                              {8, 100, 100, 8},
+                              {40, 1, 64, 64},
+                              {6, 64, 1, 50}})
         for (Layout lc : {Layout::rows, Layout::columns}) {
-            CAPTURE(batch); CAPTURE(m); CAPTURE(n); CAPTURE(k);
+            const int64_t batch = shape[0], m = shape[1], n = shape[2], k = shape[3];
+            CAPTURE(batch);
+            CAPTURE(m);
+            CAPTURE(n);
+            CAPTURE(k);
             Numbers numbers{uint64_t(batch + m)};
-            Matrix<T> a(m, k, Layout::rows, batch), b(k, n, Layout::padded_columns, batch), c(m, n, lc, batch);
+            Matrix<T> a(m, k, Layout::rows, batch), b(k, n, Layout::padded_columns, batch),
+                c(m, n, lc, batch);
             a.fill(numbers), b.fill(numbers), c.fill(numbers);
             std::vector<int64_t> at_a, at_b, at_c;
             for (int64_t i = 0; i < batch; ++i) {
@@ -222,8 +250,8 @@ TEST_CASE_TEMPLATE("gemm_batched: offsets, broadcast operands, many small and fe
                              {expected.memory.data() + at_c[size_t(i)], c.row, c.col}, accumulate);
                 on_every_isa([&] {
                     Matrix<T> actual = c;
-                    cpu::gemm_batched<T>(batch, m, n, k, a.in(), at_a.data(), b.in(), at_b.data(), actual.out(),
-                                         at_c.data(), accumulate);
+                    cpu::gemm_batched<T>(batch, m, n, k, a.in(), at_a.data(), b.in(), at_b.data(),
+                                         actual.out(), at_c.data(), accumulate);
                     CHECK(same_bits(actual.memory, expected.memory));
                 });
             }

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# program_test.sh MERCER: what the program prints, where, and how it exits.
+set -uo pipefail
+mercer=$(readlink -f "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+faults=0
+
+fault() {
+    echo "FAILED: $1"
+    sed 's/^/    /' out err
+    faults=$((faults + 1))
+}
+
+# expect STATUS ARGUMENT…: runs with stdout in out and stderr in err
+expect() {
+    local status=$1 code=0
+    shift
+    "$mercer" "$@" >out 2>err || code=$?
+    if [[ $code != "$status" ]]; then fault "mercer $*: exit status $code instead of $status"; fi
+}
+holds() { grep -qF -- "$2" "$1" || fault "$1 does not hold: $2"; }
+empty() { if [[ -s $1 ]]; then fault "$1 is not empty"; fi; }
+
+expect 0 --version; holds out "mercer "; empty err
+expect 0 --help; holds out "demo"; holds out "info"; empty err
+expect 0 demo --help; holds out "--epochs"
+expect 0 info; holds out "instruction set"; holds out "threads"; holds out "version"; empty err
+
+for wrong in "" "nonsense" "demo --epochs 0" "demo --epochs x" "demo --series moon" "demo --seed -1" "demo --unknown" "info extra"; do
+    # shellcheck disable=SC2086
+    expect 2 $wrong
+    empty out
+done
+
+expect 0 demo --series airline --epochs 3 --out report.html --quiet; empty err
+holds out "Airline passengers (thousands): RMSE on 15 test months of 144"
+for model in "Linear trend" "Harmonic regression" "Nadaraya–Watson" "Dot-product Transformer" "RBF Transformer"; do holds out "$model"; done
+if [[ $(tail -n 1 out) != report.html || ! -s report.html ]]; then fault "the last line does not name a report"; fi
+holds report.html "mercer demo --series airline --epochs 3 --out report.html --quiet"
+
+cp out first
+expect 0 demo --series airline --epochs 3 --out report.html --quiet
+cmp -s out first || fault "the same seed gave other numbers"
+MERCER_THREADS=1 expect 0 demo --series airline --epochs 3 --out report.html --quiet
+cmp -s out first || fault "another number of threads gave other numbers"
+expect 0 demo --series airline --epochs 3 --out report.html --quiet --seed 1
+if cmp -s out first; then fault "another seed gave the same numbers"; fi
+
+{ echo month,value; for year in 2001 2002 2003; do for month in 01 02 03 04 05 06 07 08 09 10 11 12; do echo "$year-$month,$((year + 10#$month))"; done; done; } >own.csv
+expect 0 demo --data own.csv --epochs 2 --out own.html --quiet; holds out "own (units): RMSE on 3 test months of 36"
+expect 2 demo --data own.csv --series co2
+sed '5s/,.*/,oops/' own.csv >bad.csv
+expect 3 demo --data bad.csv; empty out; holds err "bad.csv, line 5, column 2 (value): found “oops”, expected a number"
+head -n 5 own.csv >short.csv
+expect 3 demo --data short.csv; holds err "cannot be split"
+expect 5 demo --data absent.csv; holds err "absent.csv"
+expect 5 demo --out absent/report.html; empty out; holds err "absent/report.html"
+
+if [[ -w /dev/full ]]; then
+    "$mercer" info >/dev/full 2>err
+    if [[ $? != 5 ]]; then fault "a full disk on stdout was not noticed"; fi
+fi
+
+if ((faults)); then exit 1; fi
+echo "the program behaves"
