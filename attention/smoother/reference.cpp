@@ -36,7 +36,7 @@ Var log_kernel(const Var& q, const Var& k, const Kernel& kernel) {
     const double root = std::sqrt(double(q.shape().back()));
     switch (kernel.kind) {
         case Kernel::Kind::dot_product: return products(q * (1 / root), k);
-        case Kernel::Kind::rbf: return products(q * (2 / root), k) - squared_norms(k) * (1 / root);
+        case Kernel::Kind::rbf: return products(q * (2 / root), k) + squared_norms(k) * (-1 / root);
         case Kernel::Kind::nadaraya_watson: break;
     }
     if (!kernel.bandwidth.defined() || kernel.bandwidth.count() != 1 || !(kernel.bandwidth.item<double>() > 0))

@@ -10,13 +10,18 @@
 #include "engine/cpu/gemm_pack.h"
 #include "engine/simd/vec.h"
 
-// Says that a value lives in a vector register here: unrolled, the compiler would else shuffle accumulators around.
+// sum = fma(a, b, sum), all three in registers: left to itself the compiler shuffles accumulators around when it unrolls,
+// and loads b again from memory rather than keep it.
 #if defined(__x86_64__) && MERCER_SIMD != MERCER_SIMD_SCALAR
-#define MERCER_PIN(vec) asm("" : "+v"((vec).v))
+#define MERCER_FUSED(instruction, sum, a, b) asm(instruction " %2, %1, %0" : "+v"((sum).v) : "v"((a).v), "v"((b).v))
+#define MERCER_FUSED_F32 "vfmadd231ps"
+#define MERCER_FUSED_F64 "vfmadd231pd"
 #elif defined(__aarch64__) && MERCER_SIMD != MERCER_SIMD_SCALAR
-#define MERCER_PIN(vec) asm("" : "+w"((vec).v))
+#define MERCER_FUSED(instruction, sum, a, b) asm(instruction : "+w"((sum).v) : "w"((a).v), "w"((b).v))
+#define MERCER_FUSED_F32 "fmla %0.4s, %1.4s, %2.4s"
+#define MERCER_FUSED_F64 "fmla %0.2d, %1.2d, %2.2d"
 #else
-#define MERCER_PIN(vec) (void)(vec)
+#define MERCER_FUSED(instruction, sum, a, b) (sum) = fma(a, b, sum)
 #endif
 
 namespace mercer::MERCER_ISA {
@@ -27,7 +32,7 @@ using cpu::GemmBlock;
 #if MERCER_SIMD == MERCER_SIMD_AVX512
 constexpr int tile_rows = 14, tile_vectors = 2, steps = 2;
 #elif MERCER_SIMD == MERCER_SIMD_AVX2
-constexpr int tile_rows = 6, tile_vectors = 2, steps = 4;
+constexpr int tile_rows = 6, tile_vectors = 2, steps = 8;
 #elif MERCER_SIMD == MERCER_SIMD_NEON
 constexpr int tile_rows = 8, tile_vectors = 3, steps = 2;
 #else
@@ -147,8 +152,10 @@ void micro(const Tile<T>& tile) {
         MERCER_UNROLL for (int i = 0; i < rows; ++i) {
             const V av(at.at(i, u));
             MERCER_UNROLL for (int j = 0; j < vectors; ++j) {
-                sum[i][j] = fma(av, bv[j], sum[i][j]);
-                MERCER_PIN(sum[i][j]);
+                if constexpr (sizeof(T) == 4)
+                    MERCER_FUSED(MERCER_FUSED_F32, sum[i][j], av, bv[j]);
+                else
+                    MERCER_FUSED(MERCER_FUSED_F64, sum[i][j], av, bv[j]);
             }
         }
     };

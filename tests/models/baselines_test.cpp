@@ -1,4 +1,5 @@
-// Least squares: exact solutions, the normal equations, dependent columns; and the baselines built on it.
+// Least squares: exact solutions, the normal equations, dependent columns; and the baselines built
+// on it.
 #include "models/regression/baselines.h"
 
 #include <doctest/doctest.h>
@@ -16,14 +17,16 @@ using namespace mercer;
 
 TEST_CASE("an exact system gives its solution") {
     const Tensor a = randn(Key{1}, {12, 5}, DType::f64), x = randn(Key{2}, {5}, DType::f64);
-    const auto found = least_squares(a, matmul(a, x)).to_vector<double>(), expected = x.to_vector<double>();
+    const auto found = least_squares(a, matmul(a, x)).to_vector<double>(),
+               expected = x.to_vector<double>();
     for (size_t i = 0; i < 5; ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-12));
 }
 
 TEST_CASE("a small system by hand") {
     // The line through (0, 1), (1, 3), (2, 4), (3, 4): 1.5 + x.
     const Tensor a = Tensor::from(std::vector<double>{1, 0, 1, 1, 1, 2, 1, 3}, {4, 2});
-    const auto x = least_squares(a, Tensor::from(std::vector<double>{1, 3, 4, 4})).to_vector<double>();
+    const auto x =
+        least_squares(a, Tensor::from(std::vector<double>{1, 3, 4, 4})).to_vector<double>();
     CHECK(x[0] == doctest::Approx(1.5).epsilon(1e-14));
     CHECK(x[1] == doctest::Approx(1.0).epsilon(1e-14));
 }
@@ -54,7 +57,9 @@ TEST_CASE("what cannot be solved is refused") {
     CHECK_THROWS_AS(least_squares(transpose(a), Tensor::zeros({2}, DType::f64)), ShapeError);
     CHECK_THROWS_AS(least_squares(b, b), ShapeError);
     CHECK_THROWS_AS(least_squares(cast(a, DType::i64), b), DTypeError);
-    CHECK(least_squares(Tensor::zeros({4, 0}, DType::f64), Tensor::zeros({4}, DType::f64)).count() == 0);
+    CHECK(
+        least_squares(Tensor::zeros({4, 0}, DType::f64), Tensor::zeros({4}, DType::f64)).count() ==
+        0);
 }
 
 TEST_CASE("each baseline recovers what it can express, and no more") {
@@ -65,8 +70,10 @@ TEST_CASE("each baseline recovers what it can express, and no more") {
         line.push_back(315 + 1.3 * s);
         season.push_back(line.back() + 0.01 * s * s + 2.8 * std::sin(wave) - 0.4 * std::cos(wave));
     }
-    const std::vector<double> some(t.begin(), t.begin() + 90), known(season.begin(), season.begin() + 90);
-    const auto straight = linear_trend(t, line, t), wavy = harmonic_regression(some, known, t), poor = linear_trend(t, season, t);
+    const std::vector<double> some(t.begin(), t.begin() + 90),
+        known(season.begin(), season.begin() + 90);
+    const auto straight = linear_trend(t, line, t), wavy = harmonic_regression(some, known, t),
+               poor = linear_trend(t, season, t);
     double worst = 0;
     for (size_t i = 0; i < t.size(); ++i) {
         CHECK(straight[i] == doctest::Approx(line[i]).epsilon(1e-13));

@@ -1,4 +1,5 @@
-// The CSV reader: what it accepts, and that what it refuses it names by line, column, found and expected.
+// The CSV reader: what it accepts, and that what it refuses it names by line, column, found and
+// expected.
 #include "models/data/csv.h"
 
 #include <doctest/doctest.h>
@@ -15,7 +16,8 @@ std::string refusal(const std::string& text, bool numbers = false) {
     try {
         const Csv csv = Csv::parse(text, "a.csv");
         if (numbers)
-            for (size_t row = 0; row < csv.rows(); ++row) (void)csv.number(row, csv.column("value"));
+            for (size_t row = 0; row < csv.rows(); ++row)
+                (void)csv.number(row, csv.column("value"));
     } catch (const FormatError& error) {
         return error.what();
     }
@@ -42,7 +44,10 @@ TEST_CASE("rows and columns") {
 }
 
 TEST_CASE("CRLF, byte order mark, no newline at the end, blank lines at the end") {
-    for (const char* text : {"a,b\r\n1,2\r\n", "\xEF\xBB\xBF" "a,b\n1,2", "a,b\n1,2\n\n\n", "a,b\r\n1,2\r\n\r\n"}) {
+    for (const char* text : {"a,b\r\n1,2\r\n",
+                             "\xEF\xBB\xBF"
+                             "a,b\n1,2",
+                             "a,b\n1,2\n\n\n", "a,b\r\n1,2\r\n\r\n"}) {
         const Csv csv = Csv::parse(text, "a.csv");
         CAPTURE(text);
         REQUIRE(csv.rows() == 1);
@@ -52,7 +57,8 @@ TEST_CASE("CRLF, byte order mark, no newline at the end, blank lines at the end"
 }
 
 TEST_CASE("quoted fields") {
-    const Csv csv = Csv::parse("\"a\",\"b,c\"\n\"say \"\"hi\"\"\",\"two\nlines\"\n3,\"\"\n", "a.csv");
+    const Csv csv =
+        Csv::parse("\"a\",\"b,c\"\n\"say \"\"hi\"\"\",\"two\nlines\"\n3,\"\"\n", "a.csv");
     REQUIRE(csv.rows() == 2);
     CHECK(csv.header()[1] == "b,c");
     CHECK(csv.text(0, 0) == "say \"hi\"");
@@ -60,7 +66,7 @@ TEST_CASE("quoted fields") {
     CHECK(csv.text(1, 1).empty());
     // A row's line counts the lines inside quotes.
     has(refusal("value\n\"two\nlines\"\n", true), "line 2, column 1 (value): found “two lines”");
-    has(refusal("value\n\"1\"\nx\n", true), "line 3");
+    has(refusal("name,value\n\"two\nlines\",1\nb,x\n", true), "line 4, column 2 (value): found “x”");
 }
 
 TEST_CASE("numbers do not depend on the locale") {
@@ -76,17 +82,20 @@ TEST_CASE("numbers do not depend on the locale") {
 TEST_CASE("refusals say where, what was found and what was expected") {
     has(refusal(""), "a.csv, line 1, column 1: found an empty line, expected a header");
     has(refusal("\na,b\n"), "expected a header");
-    has(refusal("a,b\n1,2\n1\n"), "a.csv, line 3, column 2: found 1 fields, expected 2 as in the header");
+    has(refusal("a,b\n1,2\n1\n"),
+        "a.csv, line 3, column 2: found 1 fields, expected 2 as in the header");
     has(refusal("a,b\n1,2,3\n"), "line 2, column 3: found 3 fields, expected 2");
     has(refusal("a,b\n\n1,2\n"), "line 2, column 1: found an empty line, expected 2 fields");
     has(refusal("a\n\"1\n2\n"), "the end of the text inside the quotes opened on line 2");
     has(refusal("a\n\"1\"2\n"), "found “2” after a closing quote");
     has(refusal("a\n1\"2\n"), "line 2, column 1: found a quote inside an unquoted field");
-    has(refusal("month,val\n1,2\n", true), "found the columns “month”, “val”, expected one called “value”");
+    has(refusal("month,val\n1,2\n", true),
+        "found the columns “month”, “val”, expected one called “value”");
     for (const char* word : {"x", "", " 1", "1 ", "1.5e", "0x10", "nan", "inf", "1e999", "+1"}) {
         CAPTURE(word);
         has(refusal("month,value\n1959-01," + std::string(word) + "\n", true),
-            "a.csv, line 2, column 2 (value): found “" + std::string(word) + "”, expected a number");
+            "a.csv, line 2, column 2 (value): found “" + std::string(word) +
+                "”, expected a number");
     }
     has(refusal("value\n" + std::string(500, 'x') + "\n", true), "x…”");
 }

@@ -91,7 +91,8 @@ double distance(const Tensor& x, const Matrix& expected) {
     double worst = 0;
     for (size_t i = 0; i < found.size(); ++i) {
         REQUIRE(found[i].size() == expected[i].size());
-        for (size_t j = 0; j < found[i].size(); ++j) worst = std::max(worst, std::abs(found[i][j] - expected[i][j]));
+        for (size_t j = 0; j < found[i].size(); ++j)
+            worst = std::max(worst, std::abs(found[i][j] - expected[i][j]));
     }
     return worst;
 }
@@ -110,7 +111,8 @@ TEST_CASE("linear") {
     const Linear layer(7, 5, Key{1});
     const Tensor x = randn(Key{2}, {9, 7});
     CHECK(distance(layer.forward({}, x).value(), linear(layer, rows(x))) < f32);
-    for (const double w : layer.weight.to_vector<double>()) CHECK(std::abs(w) <= 1 / std::sqrt(7.0));
+    for (const double w : layer.weight.to_vector<double>())
+        CHECK(std::abs(w) <= 1 / std::sqrt(7.0));
     for (const double b : layer.bias.to_vector<double>()) CHECK(std::abs(b) <= 1 / std::sqrt(7.0));
     CHECK(layer.weight.to_vector<double>() != Linear(7, 5, Key{2}).weight.to_vector<double>());
 }
@@ -126,7 +128,8 @@ TEST_CASE("layer norm") {
 }
 
 TEST_CASE("attention and its weights") {
-    for (const SmootherOptions& smoother : {SmootherOptions{.kernel = dot_product()}, SmootherOptions{.kernel = rbf()}}) {
+    for (const SmootherOptions& smoother :
+         {SmootherOptions{.kernel = dot_product()}, SmootherOptions{.kernel = rbf()}}) {
         for (const int64_t heads : {1, 2, 4}) {
             const Attention layer(8, heads, smoother, Key{5});
             const Tensor x = randn(Key{6}, {11, 8});
@@ -148,9 +151,11 @@ TEST_CASE("encoder layer") {
     disturb(layer.attention_norm, Key{8});
     disturb(layer.output_norm, Key{9});
     const Tensor x = randn(Key{10}, {5, 8});
-    const Matrix mixed = layer_norm(layer.attention_norm, plus(rows(x), attention(layer.attention, rows(x))));
+    const Matrix mixed =
+        layer_norm(layer.attention_norm, plus(rows(x), attention(layer.attention, rows(x))));
     const Matrix fed = relu(linear(layer.narrow, relu(linear(layer.widen, mixed))));
-    CHECK(distance(layer.forward({}, x).value(), layer_norm(layer.output_norm, plus(mixed, fed))) < 8 * f32);
+    CHECK(distance(layer.forward({}, x).value(), layer_norm(layer.output_norm, plus(mixed, fed))) <
+          8 * f32);
 }
 
 TEST_CASE("parameters have different names and are all there") {
@@ -196,8 +201,10 @@ TEST_CASE("every parameter of the model gets a gradient") {
         const auto gradients = tape.gradient(sum(square(output)), at.vars());
         for (size_t i = 0; i < gradients.size(); ++i) {
             CAPTURE(parameters.name(i));
-            const bool cancels = parameters.name(i) == "encoder.attention.key.bias" && kernel.kind == Kernel::Kind::dot_product;
-            // A bias of the keys adds the same to a whole row of the dot products, which the quotient cancels.
+            const bool cancels = parameters.name(i) == "encoder.attention.key.bias" &&
+                                 kernel.kind == Kernel::Kind::dot_product;
+            // A bias of the keys adds the same to a whole row of the dot products, which the
+            // quotient cancels.
             if (!cancels) CHECK(max(abs(gradients[i])).item<double>() > 1e-6);
         }
     }

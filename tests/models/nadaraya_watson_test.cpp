@@ -14,7 +14,8 @@ using namespace mercer;
 namespace {
 
 // Left out: the point of index `except`, when there is one.
-double naive(const std::vector<double>& t, const std::vector<double>& y, double h, double query, size_t except) {
+double naive(const std::vector<double>& t, const std::vector<double>& y, double h, double query,
+             size_t except) {
     long double top = 0, bottom = 0, nearest = INFINITY;
     for (size_t i = 0; i < t.size(); ++i)
         if (i != except) nearest = std::min<long double>(nearest, std::abs(query - t[i]));
@@ -54,7 +55,8 @@ TEST_CASE("the smoother is a weighted mean") {
         for (size_t i = 0; i < queries.size(); ++i) {
             CAPTURE(h);
             CAPTURE(queries[i]);
-            CHECK(found[i] == doctest::Approx(naive(s.time, s.value, h, queries[i], nobody)).epsilon(1e-10));
+            CHECK(found[i] ==
+                  doctest::Approx(naive(s.time, s.value, h, queries[i], nobody)).epsilon(1e-10));
         }
     }
 }
@@ -69,7 +71,8 @@ TEST_CASE("leave-one-out equals leaving each out") {
     const MonthlySeries s = airline_series();
     for (const double h : {0.005, 0.05, 0.3, 2.0, 50.0}) {
         CAPTURE(h);
-        CHECK(leave_one_out_rmse(s.time, s.value, h) == doctest::Approx(naive_rmse(s.time, s.value, h)).epsilon(1e-10));
+        CHECK(leave_one_out_rmse(s.time, s.value, h) ==
+              doctest::Approx(naive_rmse(s.time, s.value, h)).epsilon(1e-10));
     }
 }
 
@@ -88,6 +91,20 @@ TEST_CASE("the chosen bandwidth is at least as good as any on a fine grid") {
     }
     for (double h = choice.tried.front(); h < choice.tried.back(); h *= 1.02)
         CHECK(choice.rmse <= leave_one_out_rmse(t, y, h) * (1 + 1e-9));
+}
+
+TEST_CASE("the search goes below its grid") {
+    // A noisy wave: the error falls and rises, and its least value lies between two tried ones.
+    std::vector<double> t, y;
+    const auto noise = randn(Key{9}, {80}, DType::f64).to_vector<double>();
+    for (int i = 0; i < 80; ++i) {
+        t.push_back(0.25 * i);
+        y.push_back(std::sin(t.back()) + 0.5 * noise[size_t(i)]);
+    }
+    const BandwidthChoice choice = choose_bandwidth(t, y);
+    CHECK(choice.rmse < std::ranges::min(choice.tried_rmse));
+    for (const double step : {0.999, 1.001})
+        CHECK(choice.rmse < leave_one_out_rmse(t, y, choice.bandwidth * step));
 }
 
 TEST_CASE("wrong arguments") {

@@ -28,7 +28,8 @@ expect 0 --help; holds out "demo"; holds out "info"; empty err
 expect 0 demo --help; holds out "--epochs"
 expect 0 info; holds out "instruction set"; holds out "threads"; holds out "version"; empty err
 
-for wrong in "" "nonsense" "demo --epochs 0" "demo --epochs x" "demo --series moon" "demo --seed -1" "demo --unknown" "info extra"; do
+for wrong in "" "nonsense" "demo --epochs 0" "demo --epochs x" "demo --series moon" "demo --seed -1" \
+    "demo --unknown" "info extra"; do
     # shellcheck disable=SC2086
     expect 2 $wrong
     empty out
@@ -36,8 +37,13 @@ done
 
 expect 0 demo --series airline --epochs 3 --out report.html --quiet; empty err
 holds out "Airline passengers (thousands): RMSE on 15 test months of 144"
-for model in "Linear trend" "Harmonic regression" "Nadaraya–Watson" "Dot-product Transformer" "RBF Transformer"; do holds out "$model"; done
-if [[ $(tail -n 1 out) != report.html || ! -s report.html ]]; then fault "the last line does not name a report"; fi
+for model in "Linear trend" "Harmonic regression" "Nadaraya–Watson" "Dot-product Transformer" \
+    "RBF Transformer"; do
+    holds out "$model"
+done
+if [[ $(tail -n 1 out) != report.html || ! -s report.html ]]; then
+    fault "the last line does not name a report"
+fi
 holds report.html "mercer demo --series airline --epochs 3 --out report.html --quiet"
 
 cp out first
@@ -48,11 +54,18 @@ cmp -s out first || fault "another number of threads gave other numbers"
 expect 0 demo --series airline --epochs 3 --out report.html --quiet --seed 1
 if cmp -s out first; then fault "another seed gave the same numbers"; fi
 
-{ echo month,value; for year in 2001 2002 2003; do for month in 01 02 03 04 05 06 07 08 09 10 11 12; do echo "$year-$month,$((year + 10#$month))"; done; done; } >own.csv
-expect 0 demo --data own.csv --epochs 2 --out own.html --quiet; holds out "own (units): RMSE on 3 test months of 36"
+echo month,value >own.csv
+for year in 2001 2002 2003; do
+    for month in 01 02 03 04 05 06 07 08 09 10 11 12; do
+        echo "$year-$month,$((year + 10#$month))" >>own.csv
+    done
+done
+expect 0 demo --data own.csv --epochs 2 --out own.html --quiet
+holds out "own (units): RMSE on 3 test months of 36"
 expect 2 demo --data own.csv --series co2
 sed '5s/,.*/,oops/' own.csv >bad.csv
-expect 3 demo --data bad.csv; empty out; holds err "bad.csv, line 5, column 2 (value): found “oops”, expected a number"
+expect 3 demo --data bad.csv; empty out
+holds err "bad.csv, line 5, column 2 (value): found “oops”, expected a number"
 head -n 5 own.csv >short.csv
 expect 3 demo --data short.csv; holds err "cannot be split"
 expect 5 demo --data absent.csv; holds err "absent.csv"

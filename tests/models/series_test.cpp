@@ -35,7 +35,8 @@ TEST_CASE("the built-in series") {
     CHECK(co2.time.back() == doctest::Approx(1997 + 11.5 / 12).epsilon(1e-12));
     CHECK(co2.value.front() == 315.42);
     CHECK(co2.value.back() == 364.34);
-    CHECK(std::accumulate(co2.value.begin(), co2.value.end(), 0.0) == doctest::Approx(468 * 337.0535256).epsilon(1e-9));
+    CHECK(std::accumulate(co2.value.begin(), co2.value.end(), 0.0) ==
+          doctest::Approx(468 * 337.0535256).epsilon(1e-9));
     const MonthlySeries airline = airline_series();
     REQUIRE(airline.size() == 144);
     CHECK(airline.value.front() == 112);
@@ -44,7 +45,8 @@ TEST_CASE("the built-in series") {
 }
 
 TEST_CASE("gaps are allowed, other columns too") {
-    const MonthlySeries s = read_monthly(Csv::parse("note,value,month\nx,1,1999-12\ny,2,2001-03\n", "a.csv"));
+    const MonthlySeries s =
+        read_monthly(Csv::parse("note,value,month\nx,1,1999-12\ny,2,2001-03\n", "a.csv"));
     CHECK(s.value == std::vector<double>{1, 2});
     CHECK(s.time[1] == doctest::Approx(2001 + 2.5 / 12).epsilon(1e-12));
 }
@@ -53,8 +55,10 @@ TEST_CASE("what is no ascending series of months is refused") {
     check_contains(refusal("month,value\n"), "found no row below the header");
     check_contains(refusal("month,value\n1959-01,1\n1959-01,2\n"),
                    "line 3, column 1 (month): found “1959-01”, expected a month after 1959-01");
-    check_contains(refusal("month,value\n1959-02,1\n1959-01,2\n"), "expected a month after 1959-02");
-    for (const char* month : {"1959", "1959-13", "1959-00", "1959-1", "59-01", "1959/01", "1959-01-01", "-959-01", "1959--1", "abcd-ef"})
+    check_contains(refusal("month,value\n1959-02,1\n1959-01,2\n"),
+                   "expected a month after 1959-02");
+    for (const char* month : {"1959", "1959-13", "1959-00", "1959-1", "59-01", "1959/01",
+                              "1959-01-01", "-959-01", "1959--1", "abcd-ef"})
         check_contains(refusal("month,value\n" + std::string(month) + ",1\n"),
                        "found “" + std::string(month) + "”, expected a month like 1959-01");
     check_contains(refusal("month,value\n1959-01,x\n"), "(value): found “x”, expected a number");

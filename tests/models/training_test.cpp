@@ -13,8 +13,10 @@ using namespace mercer;
 
 namespace {
 
-SeriesFit train(const MonthlySeries& series, int epochs, uint64_t seed = 1, const Kernel& kernel = rbf()) {
-    return fit_series(series, random_split(series.size(), Key{5}), 4, {.kernel = kernel}, Key{seed}, {.epochs = epochs});
+SeriesFit train(const MonthlySeries& series, int epochs, uint64_t seed = 1,
+                const Kernel& kernel = rbf()) {
+    return fit_series(series, random_split(series.size(), Key{5}), 4, {.kernel = kernel}, Key{seed},
+                      {.epochs = epochs});
 }
 
 // Bit for bit: all that training made.
@@ -58,7 +60,8 @@ TEST_CASE("test values influence nothing") {
 
     const ComparisonOptions options{.seeds = 1, .fit = {.epochs = 5}};
     MonthlySeries hidden = series;
-    for (const int64_t i : random_split(series.size(), Key{0}.split(0)).test) hidden.value[size_t(i)] *= -1e3;
+    for (const int64_t i : random_split(series.size(), Key{0}.split(0)).test)
+        hidden.value[size_t(i)] *= -1e3;
     const Comparison open = compare_models(series, options), shut = compare_models(hidden, options);
     CHECK(open.bandwidth.bandwidth == shut.bandwidth.bandwidth);
     for (const ModelResult& m : open.models) {
@@ -72,7 +75,8 @@ TEST_CASE("test values influence nothing") {
 TEST_CASE("validation values choose the epoch, but train nothing") {
     const MonthlySeries series = airline_series();
     MonthlySeries other = series;
-    for (const int64_t i : random_split(series.size(), Key{5}).validation) other.value[size_t(i)] += 500;
+    for (const int64_t i : random_split(series.size(), Key{5}).validation)
+        other.value[size_t(i)] += 500;
     const SeriesFit a = train(series, 30), b = train(other, 30);
     CHECK(a.curves.loss == b.curves.loss);
     CHECK(a.curves.validation != b.curves.validation);
@@ -95,14 +99,17 @@ TEST_CASE("the kept parameters are those of the best epoch") {
     CHECK(p.item<float>() == path[size_t(result.best_epoch)]);
     CHECK(std::abs(p.item<double>() - 1) < 0.03);
     CHECK(std::abs(path.back()) < 0.1);
-    for (const double v : result.validation) CHECK(result.validation[size_t(result.best_epoch)] <= v);
+    for (const double v : result.validation)
+        CHECK(result.validation[size_t(result.best_epoch)] <= v);
 }
 
 TEST_CASE("a loss that is not finite is a numerical error, and names the epoch") {
     Tensor p = Tensor::from({1.0f});
     Parameters parameters;
     parameters.add("p", p);
-    const auto evaluate = [&](const Binding& at) -> Evaluation { return {sum(log(at(p) - 1.0)), 0}; };
+    const auto evaluate = [&](const Binding& at) -> Evaluation {
+        return {sum(log(at(p) - 1.0)), 0};
+    };
     try {
         (void)fit(parameters, evaluate, {.epochs = 3});
         FAIL("accepted");

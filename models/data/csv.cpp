@@ -1,0 +1,149 @@
+#include "models/data/csv.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+namespace mercer {
+namespace {
+
+// What a message can show of a field.
+std::string shown(std::string_view field) {
+    constexpr size_t longest = 40;
+    std::string out = "“";
+    for (const char c : field.substr(0, longest)) out += (c == '\n' || c == '\r') ? ' ' : c;
+    return out + (field.size() > longest ? "…”" : "”");
+}
+
+struct Reader {
+    std::string_view text;
+    const std::string& name;
+    size_t at = 0;
+    int64_t line = 1;
+
+    [[noreturn]] void fail(size_t column, const std::string& what) const {
+        throw FormatError("csv", name + ", line " + std::to_string(line) + ", column " +
+                                     std::to_string(column + 1) + ": " + what);
+    }
+
+    bool done() const { return at >= text.size(); }
+    bool at_line_end() const { return done() || text[at] == '\n' || text.substr(at, 2) == "\r\n"; }
+
+    std::string quoted_field(size_t column) {
+        std::string field;
+        const int64_t opened = line;
+        for (++at;; ++at) {
+            if (done())
+                fail(column, "found the end of the text inside the quotes opened on line " +
+                                 std::to_string(opened) + ", expected a closing \"");
+            if (text[at] == '\n') ++line;
+            if (text[at] == '"') {
+                if (text.substr(at + 1, 1) != "\"") break;
+                ++at;  // "" stands for one quote
+            }
+            field += text[at];
+        }
+        ++at;
+        if (!at_line_end() && text[at] != ',')
+            fail(column, "found " + shown(text.substr(at, 1)) +
+                             " after a closing quote, expected a comma or the end of the line");
+        return field;
+    }
+
+    std::string field(size_t column) {
+        if (!done() && text[at] == '"') return quoted_field(column);
+        const size_t first = at;
+        while (!at_line_end() && text[at] != ',') {
+            if (text[at] == '"')
+                fail(column,
+                     "found a quote inside an unquoted field, expected the whole field in quotes");
+            ++at;
+        }
+        return std::string(text.substr(first, at - first));
+    }
+
+    // Up to and with the line's end.
+    std::vector<std::string> record() {
+        std::vector<std::string> fields;
+        while (true) {
+            fields.push_back(field(fields.size()));
+            if (at_line_end()) break;
+            ++at;  // the comma
+        }
+        if (!done()) {
+            at += text[at] == '\r' ? 2 : 1;
+            ++line;
+        }
+        return fields;
+    }
+};
+
+}  // namespace
+
+Csv Csv::parse(std::string_view text, std::string name) {
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
+    Csv csv;
+    csv.name_ = std::move(name);
+    Reader reader{text, csv.name_};
+    if (reader.at_line_end())
+        reader.fail(0, "found an empty line, expected a header with the columns' names");
+    csv.header_ = reader.record();
+    while (!reader.done()) {
+        Row row{reader.line, reader.record()};
+        if (row.fields.size() == 1 && row.fields[0].empty()) {  // blank lines may end the text only
+            if (text.find_first_not_of("\r\n", reader.at) == std::string_view::npos) break;
+            reader.line = row.line;
+            reader.fail(0, "found an empty line, expected " + std::to_string(csv.header_.size()) +
+                               " fields");
+        }
+        if (row.fields.size() != csv.header_.size()) {
+            reader.line = row.line;
+            reader.fail(std::min(row.fields.size(), csv.header_.size()),
+                        "found " + std::to_string(row.fields.size()) + " fields, expected " +
+                            std::to_string(csv.header_.size()) + " as in the header");
+        }
+        csv.rows_.push_back(std::move(row));
+    }
+    return csv;
+}
+
+Csv Csv::read(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file || std::filesystem::is_directory(path))
+        throw IoError(
+            "csv",
+            path.string() + ": the file cannot be opened; check that it exists and may be read");
+    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (file.bad()) throw IoError("csv", path.string() + ": reading failed");
+    return parse(text, path.string());
+}
+
+size_t Csv::column(std::string_view name) const {
+    std::string known;
+    for (size_t i = 0; i < header_.size(); ++i) {
+        if (header_[i] == name) return i;
+        known += (i ? ", " : "") + shown(header_[i]);
+    }
+    throw FormatError("csv", name_ + ", line 1: found the columns " + known +
+                                 ", expected one called " + shown(name));
+}
+
+double Csv::number(size_t row, size_t column) const {
+    const std::string& field = text(row, column);
+    double value = 0;
+    const char* end = field.data() + field.size();
+    const auto [stop, error] = std::from_chars(field.data(), end, value);
+    if (error != std::errc{} || stop != end || !std::isfinite(value))
+        refuse(row, column, "a number like 315.42");
+    return value;
+}
+
+void Csv::refuse(size_t row, size_t column, const std::string& expected) const {
+    throw FormatError("csv", name_ + ", line " + std::to_string(rows_[row].line) + ", column " +
+                                 std::to_string(column + 1) + " (" + header_[column] + "): found " +
+                                 shown(text(row, column)) + ", expected " + expected);
+}
+
+}  // namespace mercer

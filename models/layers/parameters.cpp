@@ -1,0 +1,49 @@
+#include "models/layers/parameters.h"
+
+#include <algorithm>
+
+#include "engine/error.h"
+
+namespace mercer {
+
+void Parameters::add(std::string name, Tensor& parameter) {
+    if (std::ranges::find(names_, name) != names_.end())
+        throw ValueError("parameters",
+                         "there are two called " + name + "; give each layer a prefix of its own");
+    names_.push_back(std::move(name));
+    tensors_.push_back(&parameter);
+}
+
+int64_t Parameters::count() const {
+    int64_t n = 0;
+    for (const Tensor* t : tensors_) n += t->count();
+    return n;
+}
+
+std::vector<Tensor> Parameters::snapshot() const {
+    std::vector<Tensor> copies;
+    for (const Tensor* t : tensors_) copies.push_back(t->clone());
+    return copies;
+}
+
+void Parameters::restore(std::span<const Tensor> snapshot) const {
+    if (snapshot.size() != tensors_.size())
+        throw ShapeError("parameters", "the snapshot holds " + std::to_string(snapshot.size()) +
+                                           " tensors, the model " +
+                                           std::to_string(tensors_.size()));
+    for (size_t i = 0; i < tensors_.size(); ++i) snapshot[i].copy_to(*tensors_[i]);
+}
+
+Binding::Binding(Tape& tape, const Parameters& parameters) {
+    for (const Tensor* t : parameters.tensors()) {
+        places_.emplace(t, vars_.size());
+        vars_.push_back(tape.watch(*t));
+    }
+}
+
+Var Binding::operator()(const Tensor& parameter) const {
+    const auto place = places_.find(&parameter);
+    return place == places_.end() ? Var(parameter) : vars_[place->second];
+}
+
+}  // namespace mercer
