@@ -1,4 +1,5 @@
-// The operations of engine/functions.h on Vars: the same names, recorded when an operand stands on a tape.
+// The operations of engine/functions.h on Vars: the same names, recorded when an operand stands on
+// a tape.
 #pragma once
 
 #include "autograd/var.h"

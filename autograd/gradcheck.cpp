@@ -60,19 +60,23 @@ std::vector<Tensor> stencil(Scalar value, std::span<const Tensor> inputs, double
     return out;
 }
 
-double compare(const char* order, std::span<const Tensor> analytic, std::span<const Tensor> numeric, double tolerance, GradcheckReport& report) {
+double compare(const char* order, std::span<const Tensor> analytic, std::span<const Tensor> numeric,
+               double tolerance, GradcheckReport& report) {
     double worst = 0;
     for (size_t k = 0; k < analytic.size(); ++k) {
-        const std::vector<double> a = analytic[k].to_vector<double>(), n = numeric[k].to_vector<double>();
-        double largest = 1e-3;  // a gradient that vanishes is compared with the noise of the stencil
-        for (size_t i = 0; i < n.size(); ++i) largest = std::max({largest, std::abs(n[i]), std::abs(a[i])});
+        const std::vector<double> a = analytic[k].to_vector<double>(),
+                                  n = numeric[k].to_vector<double>();
+        double largest =
+            1e-3;  // a gradient that vanishes is compared with the noise of the stencil
+        for (size_t i = 0; i < n.size(); ++i)
+            largest = std::max({largest, std::abs(n[i]), std::abs(a[i])});
         for (size_t i = 0; i < n.size(); ++i) {
             const double error = std::abs(a[i] - n[i]) / largest;
             if (!(error <= tolerance) && report.ok) {
                 std::ostringstream text;
                 text.precision(17);
-                text << order << " derivative, input " << k << ", element " << i << ": analytic " << a[i] << ", stencil " << n[i]
-                     << ", relative error " << error;
+                text << order << " derivative, input " << k << ", element " << i << ": analytic "
+                     << a[i] << ", stencil " << n[i] << ", relative error " << error;
                 report.failure = text.str();
                 report.ok = false;
             }
@@ -84,16 +88,20 @@ double compare(const char* order, std::span<const Tensor> analytic, std::span<co
 
 }  // namespace
 
-GradcheckReport gradcheck(Function f, std::span<const Tensor> inputs, const GradcheckOptions& options) {
+GradcheckReport gradcheck(Function f, std::span<const Tensor> inputs,
+                          const GradcheckOptions& options) {
     std::vector<Tensor> x;
     std::vector<Var> constants;
     for (const Tensor& t : inputs) {
         if (t.dtype() != DType::f64)
-            throw DTypeError("gradcheck", "needs f64 inputs, got " + std::string(name_of(t.dtype())) + to_string(t.shape()));
+            throw DTypeError(
+                "gradcheck",
+                "needs f64 inputs, got " + std::string(name_of(t.dtype())) + to_string(t.shape()));
         x.push_back(t);
         constants.emplace_back(t);
     }
-    x.push_back(randn(options.key.split(1), f(constants).shape(), DType::f64));  // u, the random cotangent
+    x.push_back(
+        randn(options.key.split(1), f(constants).shape(), DType::f64));  // u, the random cotangent
 
     GradcheckReport report;
     const std::vector<Tensor> gradient = first_gradient(f, x);
@@ -101,24 +109,30 @@ GradcheckReport gradcheck(Function f, std::span<const Tensor> inputs, const Grad
         const std::vector<Var> vars(at.begin(), at.end() - 1);
         return inner(at.back(), f(vars).value());
     };
-    report.first_error = compare("first", gradient, stencil(value, x, options.step), options.tolerance, report);
+    report.first_error =
+        compare("first", gradient, stencil(value, x, options.step), options.tolerance, report);
     if (!options.second_order) return report;
 
     std::vector<Tensor> weights;
-    for (size_t i = 0; i < gradient.size(); ++i) weights.push_back(randn(options.key.split(2 + i), gradient[i].shape(), DType::f64));
+    for (size_t i = 0; i < gradient.size(); ++i)
+        weights.push_back(randn(options.key.split(2 + i), gradient[i].shape(), DType::f64));
     Tape tape;
     const std::vector<Var> vars = watch_all(tape, x);
     const Var loss = sum(vars.back() * f(std::span(vars).first(vars.size() - 1)));
     const std::vector<Var> recorded = tape.gradient(loss, vars, create_graph);
     Var directional = sum(recorded[0] * weights[0]);
-    for (size_t i = 1; i < recorded.size(); ++i) directional = directional + sum(recorded[i] * weights[i]);
+    for (size_t i = 1; i < recorded.size(); ++i)
+        directional = directional + sum(recorded[i] * weights[i]);
     std::vector<Tensor> second;
     if (directional.is_constant())  // f does not depend on its inputs
         for (const Tensor& t : x) second.push_back(Tensor::zeros(t.shape(), DType::f64));
     else
         second = tape.gradient(directional, vars);
-    const auto directional_value = [&](std::span<const Tensor> at) { return weighted(first_gradient(f, at), weights); };
-    report.second_error = compare("second", second, stencil(directional_value, x, options.step), options.second_tolerance, report);
+    const auto directional_value = [&](std::span<const Tensor> at) {
+        return weighted(first_gradient(f, at), weights);
+    };
+    report.second_error = compare("second", second, stencil(directional_value, x, options.step),
+                                  options.second_tolerance, report);
     return report;
 }
 

@@ -11,11 +11,11 @@
 namespace mercer {
 
 struct GradcheckOptions {
-    double tolerance = 1e-6;         // first order, relative to the largest entry of an input's gradient
+    double tolerance = 1e-6;  // first order, relative to the largest entry of an input's gradient
     double second_tolerance = 1e-7;  // second order, likewise
     double step = 1e-3;              // of the stencil, times max(1, |x|)
     bool second_order = true;
-    Key key{2026, 0};                // of the random cotangents
+    Key key{2026, 0};  // of the random cotangents
 };
 
 struct GradcheckReport {
@@ -24,12 +24,15 @@ struct GradcheckReport {
     std::string failure;                       // the first entry out of tolerance, with both values
 };
 
-/// Checks f at `inputs` (all f64, else DTypeError), as the function that Vars compute. With u, w random:
+/// Checks f at `inputs` (all f64, else DTypeError), as the function that Vars compute. With u, w
+/// random:
 ///   first order:   d⟨u, f⟩/dx against the 4-point stencil of ⟨u, f⟩,
-///   second order:  d⟨w, ∇⟨u, f⟩⟩/d(x, u), recorded by create_graph, against the same stencil over the analytic gradient.
-/// Stencil: f' ≈ (f(x−2h) − 8f(x−h) + 8f(x+h) − f(x+2h)) / 12h, error h⁴f⁗'/30. Keep kinks further than 2h away.
-/// Cost: 8 evaluations and gradients for each input element; meant for small inputs.
-MERCER_API GradcheckReport gradcheck(FunctionRef<Var(std::span<const Var>)> f, std::span<const Tensor> inputs,
+///   second order:  d⟨w, ∇⟨u, f⟩⟩/d(x, u), recorded by create_graph, against the same stencil over
+///   the analytic gradient.
+/// Stencil: f' ≈ (f(x−2h) − 8f(x−h) + 8f(x+h) − f(x+2h)) / 12h, error h⁴f⁗'/30. Keep kinks further
+/// than 2h away. Cost: 8 evaluations and gradients for each input element; meant for small inputs.
+MERCER_API GradcheckReport gradcheck(FunctionRef<Var(std::span<const Var>)> f,
+                                     std::span<const Tensor> inputs,
                                      const GradcheckOptions& options = {});
 
 }  // namespace mercer

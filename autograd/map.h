@@ -1,4 +1,5 @@
-// map() on Vars: one's own formula on the tape, with exact first and second derivatives. See engine/map.h.
+// map() on Vars: one's own formula on the tape, with exact first and second derivatives. See
+// engine/map.h.
 #pragma once
 
 #include "autograd/ops/pointwise.h"
@@ -14,17 +15,16 @@ inline Var as_var(const Tensor& x) { return x; }
 }  // namespace detail
 
 template <class F, class... X>
-    requires detail::any_var<X...>
-Var map(F f, const X&... x) {
+requires detail::any_var<X...> Var map(F f, const X&... x) {
     return [&](const auto&... v) {
         const Var* const in[] = {&v...};
-        return record_pointwise(detail::map_op<F, int(sizeof...(X))>(), pointwise_rule(), in, &f, sizeof f);
+        return record_pointwise(detail::map_op<F, int(sizeof...(X))>(), pointwise_rule(), in, &f,
+                                sizeof f);
     }(detail::as_var(x)...);
 }
 
 template <class... X>
-    requires detail::any_var<X...>
-Var map(const PointwiseOp& op, const X&... x) {
+requires detail::any_var<X...> Var map(const PointwiseOp& op, const X&... x) {
     return [&](const auto&... v) {
         const Var* const in[] = {&v...};
         return record_pointwise(op, pointwise_rule(), in);

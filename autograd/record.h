@@ -27,7 +27,8 @@ Var record(const typename Op::Attrs& attrs, VarRefs inputs) {
     Tape* tape = Tape::of(Op::name, inputs);
     if (!tape) return Var(out);
     const void* kept = nullptr;
-    if constexpr (!std::is_empty_v<typename Op::Attrs>) kept = new (tape->keep(sizeof attrs)) typename Op::Attrs(attrs);
+    if constexpr (!std::is_empty_v<typename Op::Attrs>)
+        kept = new (tape->keep(sizeof attrs)) typename Op::Attrs(attrs);
     return tape->append_one(rule_of<Op>, kept, inputs, out, Op::needs(Tape::wanted(inputs)));
 }
 template <class Op>

@@ -49,13 +49,16 @@ void Tape::reset() {
 
 Var Tape::watch(const Tensor& value) {
     if (!is_floating(value.dtype()))
-        throw DTypeError("watch", "only f32 and f64 have gradients, got " + std::string(name_of(value.dtype())));
+        throw DTypeError(
+            "watch", "only f32 and f64 have gradients, got " + std::string(name_of(value.dtype())));
     values_.push_back({value.shape(), value.dtype()});
     return Var(value, slot_, uint32_t(values_.size() - 1));
 }
 
 uint32_t Tape::id_of(const char* operation, const Var& v) const {
-    if (v.is_constant()) throw TapeError(operation, "a constant was given where a value on the tape is needed; use watch()");
+    if (v.is_constant())
+        throw TapeError(operation,
+                        "a constant was given where a value on the tape is needed; use watch()");
     if (v.life_ != v.slot_->life.load(std::memory_order_relaxed))
         throw TapeError(operation, "a value outlived its tape, which was reset or destroyed");
     if (v.slot_ != slot_) throw TapeError(operation, "a value belongs to another tape");
@@ -68,7 +71,8 @@ Tape* Tape::of(const char* operation, VarRefs inputs) {
         const Var& v = *input;
         if (v.is_constant()) continue;
         if (v.life_ != v.slot_->life.load(std::memory_order_relaxed))
-            throw TapeError(operation, "an operand outlived its tape, which was reset or destroyed");
+            throw TapeError(operation,
+                            "an operand outlived its tape, which was reset or destroyed");
         if (slot && slot != v.slot_) throw TapeError(operation, "operands belong to two tapes");
         slot = v.slot_;
     }
@@ -95,12 +99,20 @@ void* Tape::keep(size_t bytes) {
 }
 
 Tape::Node& Tape::append_node(const Rule& rule, const void* attrs, VarRefs inputs, unsigned saved) {
-    const Node node{&rule, attrs, uint32_t(input_ids_.size()), uint32_t(inputs.size()), uint32_t(saved_.size()), saved,
-                    uint32_t(values_.size()), 0, false};
+    const Node node{&rule,
+                    attrs,
+                    uint32_t(input_ids_.size()),
+                    uint32_t(inputs.size()),
+                    uint32_t(saved_.size()),
+                    saved,
+                    uint32_t(values_.size()),
+                    0,
+                    false};
     for (size_t i = 0; i < inputs.size(); ++i) {
         const Var& v = *inputs[i];
         input_ids_.push_back(v.is_constant() ? none : v.id_);
-        if (i < 31 && (saved & input_bit(int(i)))) saved_.push_back({v.value_, v.defined() ? v.value_.version() : 0});
+        if (i < 31 && (saved & input_bit(int(i))))
+            saved_.push_back({v.value_, v.defined() ? v.value_.version() : 0});
     }
     nodes_.push_back(node);
     return nodes_.back();
@@ -111,13 +123,14 @@ void Tape::save_output(Node& node, const Tensor& output, unsigned saved) {
     if (node.outputs++ == 0 && (saved & output_bit)) saved_.push_back({output, output.version()});
 }
 
-Var Tape::append_one(const Rule& rule, const void* attrs, VarRefs inputs, const Tensor& output, unsigned saved) {
+Var Tape::append_one(const Rule& rule, const void* attrs, VarRefs inputs, const Tensor& output,
+                     unsigned saved) {
     save_output(append_node(rule, attrs, inputs, saved), output, saved);
     return Var(output, slot_, uint32_t(values_.size() - 1));
 }
 
-std::vector<Var> Tape::append(const Rule& rule, const void* attrs, VarRefs inputs, std::span<const Tensor> outputs,
-                              unsigned saved) {
+std::vector<Var> Tape::append(const Rule& rule, const void* attrs, VarRefs inputs,
+                              std::span<const Tensor> outputs, unsigned saved) {
     Node& node = append_node(rule, attrs, inputs, saved);
     std::vector<Var> out;
     for (const Tensor& t : outputs) {
@@ -145,14 +158,17 @@ void accumulate(Tensor& a, Tensor b) {
 void accumulate(Var& a, Var b) { a = a.defined() ? add(a, b) : std::move(b); }
 
 template <class X>
-std::vector<X> Tape::differentiate(const Var& loss, std::span<const Var> wrt, X cotangent, bool keep_saved) {
+std::vector<X> Tape::differentiate(const Var& loss, std::span<const Var> wrt, X cotangent,
+                                   bool keep_saved) {
     const uint32_t from = id_of("gradient", loss);
     if (!cotangent.defined()) {
         if (loss.count() != 1)
-            throw TapeError("gradient", "the loss has shape " + to_string(loss.shape()) + "; reduce it to one element or give a cotangent");
+            throw TapeError("gradient", "the loss has shape " + to_string(loss.shape()) +
+                                            "; reduce it to one element or give a cotangent");
         cotangent = X(Tensor::ones(loss.shape(), loss.dtype()));
     } else if (!(cotangent.shape() == loss.shape()) || cotangent.dtype() != loss.dtype()) {
-        throw ShapeError("gradient", "cotangent " + to_string(cotangent.shape()) + " does not match the loss " + to_string(loss.shape()));
+        throw ShapeError("gradient", "cotangent " + to_string(cotangent.shape()) +
+                                         " does not match the loss " + to_string(loss.shape()));
     }
 
     Backward<X> pass{this, std::vector<X>(values_.size()), std::vector<char>(values_.size(), 0)};
@@ -164,8 +180,10 @@ std::vector<X> Tape::differentiate(const Var& loss, std::span<const Var> wrt, X 
         first = std::min(first, targets.back());
     }
     const auto begins_after = [](uint32_t id, const Node& node) { return id < node.output; };
-    const size_t begin = size_t(std::upper_bound(nodes_.begin(), nodes_.end(), first, begins_after) - nodes_.begin());
-    const size_t end = size_t(std::upper_bound(nodes_.begin(), nodes_.end(), from, begins_after) - nodes_.begin());
+    const size_t begin = size_t(
+        std::upper_bound(nodes_.begin(), nodes_.end(), first, begins_after) - nodes_.begin());
+    const size_t end =
+        size_t(std::upper_bound(nodes_.begin(), nodes_.end(), from, begins_after) - nodes_.begin());
     for (size_t n = begin; n < end; ++n) {
         const Node& node = nodes_[n];
         char needed = 0;
@@ -182,10 +200,13 @@ std::vector<X> Tape::differentiate(const Var& loss, std::span<const Var> wrt, X 
     for (size_t n = end; n-- > begin;) {
         const uint32_t output = nodes_[n].output, outputs = nodes_[n].outputs;
         bool reached = false;
-        for (uint32_t k = 0; k < outputs; ++k) reached = reached || (pass.needed[output + k] && pass.cotangents[output + k].defined());
+        for (uint32_t k = 0; k < outputs; ++k)
+            reached = reached || (pass.needed[output + k] && pass.cotangents[output + k].defined());
         if (!reached) continue;
         if (nodes_[n].dropped)
-            throw TapeError(nodes_[n].rule->name, "its saved values were dropped by an earlier pass; give that pass `retain`");
+            throw TapeError(
+                nodes_[n].rule->name,
+                "its saved values were dropped by an earlier pass; give that pass `retain`");
         Vjp<X> context(pass, uint32_t(n));
         if constexpr (std::is_same_v<X, Tensor>)
             nodes_[n].rule->tensor(context);
@@ -196,7 +217,8 @@ std::vector<X> Tape::differentiate(const Var& loss, std::span<const Var> wrt, X 
         if (!keep_saved) {
             Node& node = nodes_[n];
             node.dropped = true;
-            for (int i = 0; i < std::popcount(node.saved); ++i) saved_[node.first_saved + uint32_t(i)].value = Tensor();
+            for (int i = 0; i < std::popcount(node.saved); ++i)
+                saved_[node.first_saved + uint32_t(i)].value = Tensor();
         }
     }
 
@@ -208,11 +230,13 @@ std::vector<X> Tape::differentiate(const Var& loss, std::span<const Var> wrt, X 
     return out;
 }
 
-std::vector<Tensor> Tape::gradient(const Var& loss, std::span<const Var> wrt, const GradientOptions& options) {
+std::vector<Tensor> Tape::gradient(const Var& loss, std::span<const Var> wrt,
+                                   const GradientOptions& options) {
     return differentiate<Tensor>(loss, wrt, options.cotangent, options.retain);
 }
 
-std::vector<Var> Tape::gradient(const Var& loss, std::span<const Var> wrt, const CreateGraph& options) {
+std::vector<Var> Tape::gradient(const Var& loss, std::span<const Var> wrt,
+                                const CreateGraph& options) {
     return differentiate<Var>(loss, wrt, options.cotangent, true);
 }
 

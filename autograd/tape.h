@@ -5,8 +5,9 @@
 //   Var loss = mean(square(matmul(x, w) - y));
 //   auto [dw] = tape.gradient(loss, {w});
 //
-// One tape per thread; tapes on different threads may read the same tensors. Nodes keep the ids of their inputs and only
-// those values that their derivative reads. A backward pass drops them as it goes, unless `retain` is given.
+// One tape per thread; tapes on different threads may read the same tensors. Nodes keep the ids of
+// their inputs and only those values that their derivative reads. A backward pass drops them as it
+// goes, unless `retain` is given.
 #pragma once
 
 #include <array>
@@ -46,22 +47,26 @@ public:
     /// A leaf to differentiate with respect to. Floating dtypes only: DTypeError.
     Var watch(const Tensor& value);
 
-    /// dL/dwrt[i] for L = Σ cotangent·loss; zeros where L does not depend on it. Cost: that of the forward pass, about
-    /// twice; memory of saved values is released on the way. Throws TapeError (foreign or dead Var, loss without a
-    /// cotangent that is no scalar, values dropped by an earlier pass, an operation without derivative on the way) and
-    /// InPlaceError (a saved value was changed).
+    /// dL/dwrt[i] for L = Σ cotangent·loss; zeros where L does not depend on it. Cost: that of the
+    /// forward pass, about twice; memory of saved values is released on the way. Throws TapeError
+    /// (foreign or dead Var, loss without a cotangent that is no scalar, values dropped by an
+    /// earlier pass, an operation without derivative on the way) and InPlaceError (a saved value
+    /// was changed).
     template <size_t n>
-    std::array<Tensor, n> gradient(const Var& loss, const Var (&wrt)[n], const GradientOptions& options = {}) {
+    std::array<Tensor, n> gradient(const Var& loss, const Var (&wrt)[n],
+                                   const GradientOptions& options = {}) {
         return to_array<n>(gradient(loss, std::span<const Var>(wrt), options));
     }
-    std::vector<Tensor> gradient(const Var& loss, std::span<const Var> wrt, const GradientOptions& options = {});
+    std::vector<Tensor> gradient(const Var& loss, std::span<const Var> wrt,
+                                 const GradientOptions& options = {});
 
     /// The same, recorded: the results can be differentiated again. Keeps saved values.
     template <size_t n>
     std::array<Var, n> gradient(const Var& loss, const Var (&wrt)[n], const CreateGraph& options) {
         return to_array<n>(gradient(loss, std::span<const Var>(wrt), options));
     }
-    std::vector<Var> gradient(const Var& loss, std::span<const Var> wrt, const CreateGraph& options);
+    std::vector<Var> gradient(const Var& loss, std::span<const Var> wrt,
+                              const CreateGraph& options);
 
     /// Forgets everything; its Vars are dead from now on, its memory is reused.
     void reset();
@@ -70,11 +75,14 @@ public:
     /// Bytes of tensors kept for backward (each storage counted once for each time it is kept).
     size_t saved_bytes() const;
 
-    /// Appends an operation: outputs[i] becomes a Var of this tape. For operations (autograd/record.h).
-    std::vector<Var> append(const Rule& rule, const void* attrs, VarRefs inputs, std::span<const Tensor> outputs,
-                            unsigned saved);
-    Var append_one(const Rule& rule, const void* attrs, VarRefs inputs, const Tensor& output, unsigned saved);
-    /// The tape that the inputs stand on, nullptr for constants only. TapeError for two tapes or a dead one.
+    /// Appends an operation: outputs[i] becomes a Var of this tape. For operations
+    /// (autograd/record.h).
+    std::vector<Var> append(const Rule& rule, const void* attrs, VarRefs inputs,
+                            std::span<const Tensor> outputs, unsigned saved);
+    Var append_one(const Rule& rule, const void* attrs, VarRefs inputs, const Tensor& output,
+                   unsigned saved);
+    /// The tape that the inputs stand on, nullptr for constants only. TapeError for two tapes or a
+    /// dead one.
     static Tape* of(const char* operation, VarRefs inputs);
     /// Memory for attributes, which lives as long as the recording.
     void* keep(size_t bytes);
@@ -113,7 +121,8 @@ private:
     Node& append_node(const Rule& rule, const void* attrs, VarRefs inputs, unsigned saved);
     void save_output(Node& node, const Tensor& output, unsigned saved);
     template <class X>
-    std::vector<X> differentiate(const Var& loss, std::span<const Var> wrt, X cotangent, bool keep_saved);
+    std::vector<X> differentiate(const Var& loss, std::span<const Var> wrt, X cotangent,
+                                 bool keep_saved);
 
     TapeSlot* slot_;
     std::vector<Node> nodes_;

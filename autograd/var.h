@@ -1,4 +1,5 @@
-// A value that may stand on a tape. Without one it is a constant, and computing with it costs what a Tensor costs.
+// A value that may stand on a tape. Without one it is a constant, and computing with it costs what
+// a Tensor costs.
 #pragma once
 
 #include <atomic>
@@ -14,8 +15,8 @@ class Tape;
 template <class X>
 class Vjp;
 
-/// Where a tape can be found, and how many lives it has had: a Var knows by it that its tape is gone or was reset.
-/// Slots are recycled, never freed.
+/// Where a tape can be found, and how many lives it has had: a Var knows by it that its tape is
+/// gone or was reset. Slots are recycled, never freed.
 struct TapeSlot {
     std::atomic<uint64_t> life{0};
     Tape* tape = nullptr;
@@ -48,7 +49,10 @@ private:
     template <class X>
     friend class Vjp;
     Var(Tensor value, TapeSlot* slot, uint32_t id)
-        : value_(std::move(value)), slot_(slot), life_(slot->life.load(std::memory_order_relaxed)), id_(id) {}
+        : value_(std::move(value)),
+          slot_(slot),
+          life_(slot->life.load(std::memory_order_relaxed)),
+          id_(id) {}
 
     Tensor value_;
     TapeSlot* slot_ = nullptr;

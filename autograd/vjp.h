@@ -1,4 +1,5 @@
-// What an operation's vjp sees of the tape during a backward pass; X = Tensor (values) or Var (recorded again).
+// What an operation's vjp sees of the tape during a backward pass; X = Tensor (values) or Var
+// (recorded again).
 #pragma once
 
 #include <bit>
@@ -72,18 +73,22 @@ public:
     Tape& tape() const { return *pass_.tape; }
 
 private:
-    uint32_t input_id(int i) const { return pass_.tape->input_ids_[node_.first_input + uint32_t(i)]; }
+    uint32_t input_id(int i) const {
+        return pass_.tape->input_ids_[node_.first_input + uint32_t(i)];
+    }
     const Tape::Value& value_of_output() const { return pass_.tape->values_[node_.output]; }
     Var var(Tensor value, uint32_t id) const {
-        return id == Tape::none ? Var(std::move(value)) : Var(std::move(value), pass_.tape->slot_, id);
+        return id == Tape::none ? Var(std::move(value))
+                                : Var(std::move(value), pass_.tape->slot_, id);
     }
     Tensor saved(unsigned bit) const {
         if (!(node_.saved & bit)) return {};
         const uint32_t place = node_.first_saved + uint32_t(std::popcount(node_.saved & (bit - 1)));
         const Tape::Saved& s = pass_.tape->saved_[place];
         if (s.value.defined() && s.value.version() != s.version)
-            throw InPlaceError(node_.rule->name, "a value saved for backward, shape " + to_string(s.value.shape()) +
-                                                     ", was changed in place; clone() it before the change");
+            throw InPlaceError(node_.rule->name,
+                               "a value saved for backward, shape " + to_string(s.value.shape()) +
+                                   ", was changed in place; clone() it before the change");
         return s.value;
     }
 

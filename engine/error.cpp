@@ -12,6 +12,7 @@ std::string message(std::string_view operation, const std::string& what) {
 
 }  // namespace
 
-Error::Error(std::string_view operation, const std::string& what) : std::runtime_error(message(operation, what)) {}
+Error::Error(std::string_view operation, const std::string& what)
+    : std::runtime_error(message(operation, what)) {}
 
 }  // namespace mercer

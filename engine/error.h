@@ -15,21 +15,21 @@ public:
     Error(std::string_view operation, const std::string& what);
 };
 
-#define MERCER_ERROR(Name)                \
+#define MERCER_ERROR(Name)                 \
     class MERCER_API Name : public Error { \
-    public:                               \
-        using Error::Error;               \
+    public:                                \
+        using Error::Error;                \
     }
 
-MERCER_ERROR(ShapeError);     // shapes or axes do not fit
-MERCER_ERROR(DTypeError);     // element types do not fit; names `cast`
-MERCER_ERROR(DeviceError);    // wrong or absent device or instruction set
-MERCER_ERROR(ValueError);     // an argument's value is out of its domain
-MERCER_ERROR(MemoryError);    // the limit is reached, or the system has no more
-MERCER_ERROR(InPlaceError);   // an in-place write that would break a view or a saved value
-MERCER_ERROR(TapeError);      // foreign, dead or already consumed tape; not differentiable
-MERCER_ERROR(NumericalError); // not positive definite, not finite
-MERCER_ERROR(IoError);        // files and formats
+MERCER_ERROR(ShapeError);      // shapes or axes do not fit
+MERCER_ERROR(DTypeError);      // element types do not fit; names `cast`
+MERCER_ERROR(DeviceError);     // wrong or absent device or instruction set
+MERCER_ERROR(ValueError);      // an argument's value is out of its domain
+MERCER_ERROR(MemoryError);     // the limit is reached, or the system has no more
+MERCER_ERROR(InPlaceError);    // an in-place write that would break a view or a saved value
+MERCER_ERROR(TapeError);       // foreign, dead or already consumed tape; not differentiable
+MERCER_ERROR(NumericalError);  // not positive definite, not finite
+MERCER_ERROR(IoError);         // files and formats
 #undef MERCER_ERROR
 
 }  // namespace mercer

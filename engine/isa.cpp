@@ -11,7 +11,8 @@ namespace {
 
 std::atomic<int> current{-1};
 
-// __builtin_cpu_supports asks CPUID and, through XGETBV, whether the operating system saves the registers.
+// __builtin_cpu_supports asks CPUID and, through XGETBV, whether the operating system saves the
+// registers.
 bool supported(Isa isa) {
     switch (isa) {
         case Isa::scalar: return true;
@@ -43,11 +44,13 @@ Isa choose() {
         const Isa isa = Isa(i);
         if (name_of(isa) == forced) {
             if (supported(isa)) return isa;
-            throw DeviceError("isa", "MERCER_ISA=" + std::string(forced) + " is not available on this machine");
+            throw DeviceError(
+                "isa", "MERCER_ISA=" + std::string(forced) + " is not available on this machine");
         }
         if (supported(isa)) known += " " + std::string(name_of(isa));
     }
-    throw DeviceError("isa", "MERCER_ISA='" + std::string(forced) + "' is unknown; this machine has:" + known);
+    throw DeviceError(
+        "isa", "MERCER_ISA='" + std::string(forced) + "' is unknown; this machine has:" + known);
 }
 
 }  // namespace
@@ -76,7 +79,9 @@ Isa isa() {
 }
 
 void set_isa(Isa isa) {
-    if (!supported(isa)) throw DeviceError("set_isa", std::string(name_of(isa)) + " is not available on this machine");
+    if (!supported(isa))
+        throw DeviceError("set_isa",
+                          std::string(name_of(isa)) + " is not available on this machine");
     current.store(int(isa), std::memory_order_relaxed);
 }
 

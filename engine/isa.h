@@ -1,4 +1,5 @@
-// The instruction set that kernels run on: the best one this machine has, or MERCER_ISA=scalar|avx2|avx512|neon.
+// The instruction set that kernels run on: the best one this machine has, or
+// MERCER_ISA=scalar|avx2|avx512|neon.
 #pragma once
 
 #include <string_view>
@@ -8,7 +9,8 @@
 
 namespace mercer {
 
-/// scalar_fma is the scalar form compiled with -mfma; the same bits, faster. MERCER_ISA=scalar picks it where it runs.
+/// scalar_fma is the scalar form compiled with -mfma; the same bits, faster. MERCER_ISA=scalar
+/// picks it where it runs.
 enum class Isa { scalar, scalar_fma, avx2, avx512, neon };
 inline constexpr int isa_count = 5;
 

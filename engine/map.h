@@ -1,11 +1,12 @@
-// One's own pointwise formula. A lambda over generic elements becomes a vectorised operation with exact derivatives:
+// One's own pointwise formula. A lambda over generic elements becomes a vectorised operation with
+// exact derivatives:
 //
 //   Tensor z = map([](auto a, auto b) { return sigmoid(a) * tanh(b); }, u, v);
 //
-// It may use + − · /, comparisons with select(), abs, maximum, minimum, sqrt, exp, expm1, log, log1p, pow, sin, cos, tanh,
-// erf, sigmoid, softplus, and capture trivially copyable values. In an ordinary file it is compiled for the build's
-// baseline. For full speed on every machine put the formula in a file of its own, listed in the CMake function
-// mercer_kernels(target file.cpp):
+// It may use + − · /, comparisons with select(), abs, maximum, minimum, sqrt, exp, expm1, log,
+// log1p, pow, sin, cos, tanh, erf, sigmoid, softplus, and capture trivially copyable values. In an
+// ordinary file it is compiled for the build's baseline. For full speed on every machine put the
+// formula in a file of its own, listed in the CMake function mercer_kernels(target file.cpp):
 //
 //   MERCER_MAP(swish, 1, [](auto x) { return x * sigmoid(x); })           // in file.cpp
 //   const mercer::PointwiseOp& swish();                                   // where it is used:
@@ -37,22 +38,23 @@ struct FromLambda {
 
 #ifdef MERCER_KERNEL_ISA
 
-#define MERCER_MAP(name, arity, ...)                                                                           \
-    namespace mercer::MERCER_ISA {                                                                             \
-    static constexpr auto name##_formula = __VA_ARGS__;                                                        \
-    extern const cpu::PointwiseKernels name##_map;                                                             \
-    const cpu::PointwiseKernels name##_map = pointwise_kernels<FromLambda<decltype(name##_formula)>, arity>(4); \
+#define MERCER_MAP(name, arity, ...)                                       \
+    namespace mercer::MERCER_ISA {                                         \
+    static constexpr auto name##_formula = __VA_ARGS__;                    \
+    extern const cpu::PointwiseKernels name##_map;                         \
+    const cpu::PointwiseKernels name##_map =                               \
+        pointwise_kernels<FromLambda<decltype(name##_formula)>, arity>(4); \
     }
 
 #else
 
-#define MERCER_MAP(name, arity, ...)                             \
-    namespace mercer {                                           \
-    MERCER_DISPATCH(cpu::PointwiseKernels, name##_map)           \
-    }                                                            \
-    const mercer::PointwiseOp& name() {                          \
+#define MERCER_MAP(name, arity, ...)                                         \
+    namespace mercer {                                                       \
+    MERCER_DISPATCH(cpu::PointwiseKernels, name##_map)                       \
+    }                                                                        \
+    const mercer::PointwiseOp& name() {                                      \
         static constexpr mercer::PointwiseOp op{#name, &mercer::name##_map}; \
-        return op;                                               \
+        return op;                                                           \
     }
 
 namespace mercer {
@@ -61,24 +63,25 @@ namespace detail {
 template <class F, int n>
 const PointwiseOp& map_op() {
     static_assert(std::is_trivially_copyable_v<F>, "a map's captures must be trivially copyable");
-    static constexpr cpu::PointwiseKernels kernels = MERCER_ISA::pointwise_kernels<MERCER_ISA::FromLambda<F>, n>(4);
-    static constexpr PointwiseOp op{"map", +[]() -> const cpu::PointwiseKernels& { return kernels; }};
+    static constexpr cpu::PointwiseKernels kernels =
+        MERCER_ISA::pointwise_kernels<MERCER_ISA::FromLambda<F>, n>(4);
+    static constexpr PointwiseOp op{"map",
+                                    +[]() -> const cpu::PointwiseKernels& { return kernels; }};
     return op;
 }
 }  // namespace detail
 
 /// f(x…) elementwise, with broadcasting; all x of one floating dtype. Cost: one pass over memory.
 template <class F, class... X>
-    requires(sizeof...(X) >= 1 && sizeof...(X) <= max_pointwise_inputs && (std::is_same_v<X, Tensor> && ...))
-Tensor map(F f, const X&... x) {
+requires(sizeof...(X) >= 1 && sizeof...(X) <= max_pointwise_inputs &&
+         (std::is_same_v<X, Tensor> && ...)) Tensor map(F f, const X&... x) {
     const Tensor* const in[] = {&x...};
     return pointwise(detail::map_op<F, int(sizeof...(X))>(), in, &f);
 }
 
 /// The same for a formula made by MERCER_MAP.
 template <class... X>
-    requires(std::is_same_v<X, Tensor> && ...)
-Tensor map(const PointwiseOp& op, const X&... x) {
+requires(std::is_same_v<X, Tensor>&&...) Tensor map(const PointwiseOp& op, const X&... x) {
     const Tensor* const in[] = {&x...};
     return pointwise(op, in);
 }

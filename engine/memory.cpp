@@ -24,7 +24,8 @@ const char*& OperationScope::current() {
 namespace {
 
 constexpr size_t alignment = 64;
-constexpr size_t named_from = size_t{1} << 20;  // blocks this large are listed by name when memory runs out
+constexpr size_t named_from = size_t{1}
+                              << 20;  // blocks this large are listed by name when memory runs out
 
 // Four size classes for each doubling: at most a quarter is wasted.
 size_t class_of(size_t bytes) {
@@ -123,14 +124,15 @@ struct Allocator {
         std::sort(order.rbegin(), order.rend());
         std::string text;
         for (size_t i = 0; i < std::min<size_t>(3, order.size()); ++i)
-            text += (i ? ", " : "") + order[i].second + " " + std::to_string(order[i].first) + " bytes";
+            text +=
+                (i ? ", " : "") + order[i].second + " " + std::to_string(order[i].first) + " bytes";
         return text.empty() ? "none above 1 MiB" : text;
     }
     [[noreturn]] void out_of_memory(size_t bytes, const char* why) {
         throw MemoryError(OperationScope::current(),
                           std::string(why) + ": wanted " + std::to_string(bytes) + " bytes, " +
-                              std::to_string(live.load()) + " live, limit " + std::to_string(limit.load()) +
-                              "; largest users: " + largest_users());
+                              std::to_string(live.load()) + " live, limit " +
+                              std::to_string(limit.load()) + "; largest users: " + largest_users());
     }
 };
 
@@ -231,7 +233,8 @@ void set_host_allocator(HostAllocator host) {
 
 namespace {
 
-// Blocks are never moved while in use; a second one is added when the first is full, and they merge when all is free.
+// Blocks are never moved while in use; a second one is added when the first is full, and they merge
+// when all is free.
 struct ScratchStack {
     struct Block {
         char* data;

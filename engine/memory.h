@@ -1,4 +1,5 @@
-// Memory for tensors: a caching allocator with statistics, a hard limit, and the host's own allocator if it gives one.
+// Memory for tensors: a caching allocator with statistics, a hard limit, and the host's own
+// allocator if it gives one.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +9,8 @@
 
 namespace mercer {
 
-/// All in bytes but the counters. `live` is what tensors and scratch hold, `cached` what was freed and is kept.
+/// All in bytes but the counters. `live` is what tensors and scratch hold, `cached` what was freed
+/// and is kept.
 struct MemoryStats {
     size_t live = 0, peak = 0, cached = 0, limit = 0;
     uint64_t allocations = 0, cache_hits = 0;
@@ -28,7 +30,8 @@ struct HostAllocator {
     void (*release)(void* block, size_t bytes, void* context) = nullptr;
     void* context = nullptr;
 };
-/// Used for blocks taken from now on; cached ones are released first. Blocks go back to where they came from.
+/// Used for blocks taken from now on; cached ones are released first. Blocks go back to where they
+/// came from.
 MERCER_API void set_host_allocator(HostAllocator allocator);
 
 /// Names the operation that allocates, for the out-of-memory report, while in scope.

@@ -23,8 +23,9 @@ int threads_from_environment() {
         char* end = nullptr;
         const long n = std::strtol(text, &end, 10);
         if (end == text || *end || n < 1 || n > 4096)
-            throw ValueError("parallel_for", "MERCER_THREADS must be an integer from 1 to 4096, got '" +
-                                                 std::string(text) + "'");
+            throw ValueError("parallel_for",
+                             "MERCER_THREADS must be an integer from 1 to 4096, got '" +
+                                 std::string(text) + "'");
         return int(n);
     }
     cpu_set_t cpus;
@@ -58,7 +59,8 @@ int thread_count() {
 }
 
 void set_thread_count(int n) {
-    if (n < 1) throw ValueError("set_thread_count", "needs at least one thread, got " + std::to_string(n));
+    if (n < 1)
+        throw ValueError("set_thread_count", "needs at least one thread, got " + std::to_string(n));
     requested.store(n, std::memory_order_relaxed);
 }
 

@@ -1,5 +1,5 @@
-// Parallel loops over oneTBB, in an arena of our own or the host's. No thread exists before the first loop that is
-// large enough to be split.
+// Parallel loops over oneTBB, in an arena of our own or the host's. No thread exists before the
+// first loop that is large enough to be split.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,13 @@ namespace mercer {
 MERCER_API int thread_count();
 /// Overrides MERCER_THREADS for loops that start from now on; n >= 1, else ValueError.
 MERCER_API void set_thread_count(int n);
-/// Runs loops in the host's arena from now on; nullptr returns to our own. The arena must outlive its use.
+/// Runs loops in the host's arena from now on; nullptr returns to our own. The arena must outlive
+/// its use.
 MERCER_API void set_arena(tbb::detail::d1::task_arena* arena);
 
-/// Calls body(begin, end) over pieces of [0, n) of about `grain` items; inline when n <= grain or on one thread.
-/// The pieces may depend on the thread count, so a body's result for item i must not depend on its piece.
+/// Calls body(begin, end) over pieces of [0, n) of about `grain` items; inline when n <= grain or
+/// on one thread. The pieces may depend on the thread count, so a body's result for item i must not
+/// depend on its piece.
 MERCER_API void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
 
 /// Items of `cost` elementary operations (≈ ns) that make a piece worth handing to another thread.

@@ -18,11 +18,13 @@ namespace {
 
 template <class Kernel>
 Tensor filled(const char* name, const Shape& shape, DType dtype, Kernel kernel) {
-    if (!is_floating(dtype)) throw DTypeError(name, "makes f32 and f64, not " + std::string(name_of(dtype)));
+    if (!is_floating(dtype))
+        throw DTypeError(name, "makes f32 and f64, not " + std::string(name_of(dtype)));
     Tensor out = Tensor::empty(shape, dtype);
     const int64_t n = out.count(), blocks = (n + cpu::random_block - 1) / cpu::random_block;
     parallel_for(blocks, grain_for(cpu::random_block * 4), [&](int64_t first, int64_t last) {
-        const int64_t begin = first * cpu::random_block, end = std::min(n, last * cpu::random_block);
+        const int64_t begin = first * cpu::random_block,
+                      end = std::min(n, last * cpu::random_block);
         kernel(static_cast<char*>(out.raw()) + begin * int64_t(size_of(dtype)), begin, end - begin);
     });
     return out;
@@ -36,13 +38,16 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint3
 }
 
 Key Key::split(uint64_t part) const {
-    const auto words = philox({uint32_t(part), uint32_t(part >> 32), uint32_t(stream), uint32_t(stream >> 32)},
-                              {uint32_t(seed) ^ 0x5EED5EEDu, uint32_t(seed >> 32)});
+    const auto words =
+        philox({uint32_t(part), uint32_t(part >> 32), uint32_t(stream), uint32_t(stream >> 32)},
+               {uint32_t(seed) ^ 0x5EED5EEDu, uint32_t(seed >> 32)});
     return {seed ^ ((uint64_t(words[1]) << 32) | words[0]), (uint64_t(words[3]) << 32) | words[2]};
 }
 
 Tensor uniform(Key key, const Shape& shape, DType dtype, double low, double high) {
-    if (!(low < high)) throw ValueError("uniform", "needs low < high, got " + std::to_string(low) + " and " + std::to_string(high));
+    if (!(low < high))
+        throw ValueError("uniform", "needs low < high, got " + std::to_string(low) + " and " +
+                                        std::to_string(high));
     return filled("uniform", shape, dtype, [&](void* out, int64_t begin, int64_t n) {
         random_table().uniform[dtype == DType::f64](out, begin, n, key.seed, key.stream, low, high);
     });
@@ -57,7 +62,8 @@ Tensor randn(Key key, const Shape& shape, DType dtype) {
 Tensor permutation(Key key, int64_t n) {
     std::vector<std::pair<uint64_t, int64_t>> draws(static_cast<size_t>(std::max<int64_t>(n, 0)));
     for (int64_t i = 0; i < n; ++i) {
-        const auto w = philox({uint32_t(i), uint32_t(uint64_t(i) >> 32), uint32_t(key.stream), uint32_t(key.stream >> 32)},
+        const auto w = philox({uint32_t(i), uint32_t(uint64_t(i) >> 32), uint32_t(key.stream),
+                               uint32_t(key.stream >> 32)},
                               {uint32_t(key.seed), uint32_t(key.seed >> 32)});
         draws[size_t(i)] = {(uint64_t(w[1]) << 32) | w[0], i};
     }

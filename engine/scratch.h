@@ -8,7 +8,8 @@
 
 namespace mercer {
 
-/// Takes pieces of the calling thread's scratch stack; all are given back when it goes out of scope.
+/// Takes pieces of the calling thread's scratch stack; all are given back when it goes out of
+/// scope.
 ///   Scratch scratch; float* tile = scratch.take<float>(n);      // 64-byte aligned, uninitialised
 /// Throws MemoryError. Counted in memory_stats().
 class MERCER_API Scratch {

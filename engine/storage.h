@@ -1,4 +1,5 @@
-// The memory behind tensors: counted references, and a version that in-place writes bump and backward checks.
+// The memory behind tensors: counted references, and a version that in-place writes bump and
+// backward checks.
 #pragma once
 
 #include <atomic>
@@ -38,12 +39,17 @@ public:
         return *this;
     }
     ~StorageRef() {
-        if (storage_ && storage_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(storage_);
+        if (storage_ && storage_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+            destroy(storage_);
     }
     Storage* operator->() const { return storage_; }
     explicit operator bool() const { return storage_ != nullptr; }
-    bool unique() const { return storage_ && storage_->references.load(std::memory_order_acquire) == 1; }
-    friend bool operator==(const StorageRef& a, const StorageRef& b) { return a.storage_ == b.storage_; }
+    bool unique() const {
+        return storage_ && storage_->references.load(std::memory_order_acquire) == 1;
+    }
+    friend bool operator==(const StorageRef& a, const StorageRef& b) {
+        return a.storage_ == b.storage_;
+    }
 
 private:
     explicit StorageRef(Storage* storage) : storage_(storage) {}

@@ -11,12 +11,11 @@
 namespace mercer {
 namespace {
 
-
 // Text goes through the classic locale, whatever the host set.
 void write_element(std::ostringstream& out, double x) { out << x; }
 
-void write_elements(std::ostringstream& out, const std::vector<double>& values, const Shape& shape, int axis,
-                    int64_t& next) {
+void write_elements(std::ostringstream& out, const std::vector<double>& values, const Shape& shape,
+                    int axis, int64_t& next) {
     if (axis == shape.rank()) return write_element(out, values[size_t(next++)]);
     out << '[';
     for (int64_t i = 0; i < shape[axis]; ++i) {
@@ -31,7 +30,8 @@ void write_elements(std::ostringstream& out, const std::vector<double>& values, 
 int normal_axis(const char* operation, int axis, int rank) {
     const int normal = axis < 0 ? axis + rank : axis;
     if (normal < 0 || normal >= rank)
-        throw ShapeError(operation, "axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));
+        throw ShapeError(operation, "axis " + std::to_string(axis) + " is out of range for rank " +
+                                        std::to_string(rank));
     return normal;
 }
 
@@ -39,7 +39,8 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
     int64_t n = 1;
     for (int64_t size : shape) {
         if (size < 0) throw ShapeError("empty", "negative size in " + mercer::to_string(shape));
-        if (__builtin_mul_overflow(n, size, &n)) throw ShapeError("empty", "too many elements in " + mercer::to_string(shape));
+        if (__builtin_mul_overflow(n, size, &n))
+            throw ShapeError("empty", "too many elements in " + mercer::to_string(shape));
     }
     int64_t bytes;
     if (__builtin_mul_overflow(n, int64_t(size_of(dtype)), &bytes))
@@ -72,7 +73,8 @@ Tensor Tensor::arange(int64_t n, DType dtype, double first, double step) {
 
 Tensor Tensor::copy_of(const void* data, int64_t n, const Shape& shape, DType dtype) {
     if (n != mercer::count(shape))
-        throw ShapeError("from", std::to_string(n) + " values do not fill shape " + mercer::to_string(shape));
+        throw ShapeError(
+            "from", std::to_string(n) + " values do not fill shape " + mercer::to_string(shape));
     Tensor t = empty(shape, dtype);
     if (n) std::memcpy(t.raw(), data, size_t(n) * size_of(dtype));
     return t;
@@ -80,7 +82,8 @@ Tensor Tensor::copy_of(const void* data, int64_t n, const Shape& shape, DType dt
 
 Tensor Tensor::wrap(void* data, const Shape& shape, DType dtype, std::function<void()> release) {
     Tensor t;
-    t.storage_ = StorageRef::wrap(data, size_t(mercer::count(shape)) * size_of(dtype), std::move(release));
+    t.storage_ =
+        StorageRef::wrap(data, size_t(mercer::count(shape)) * size_of(dtype), std::move(release));
     t.shape_ = shape;
     t.strides_ = contiguous_strides(shape);
     t.dtype_ = dtype;
@@ -107,19 +110,22 @@ bool Tensor::is_expanded() const {
 
 void Tensor::require_dtype(DType wanted) const {
     if (dtype_ != wanted)
-        throw DTypeError("data", "the tensor holds " + std::string(name_of(dtype_)) + ", asked for " +
-                                     std::string(name_of(wanted)) + "; use cast");
+        throw DTypeError("data", "the tensor holds " + std::string(name_of(dtype_)) +
+                                     ", asked for " + std::string(name_of(wanted)) + "; use cast");
 }
 
 void Tensor::before_write() {
     if (is_expanded())
-        throw InPlaceError("write", "several indices of this expanded view " + mercer::to_string(shape_) +
+        throw InPlaceError("write", "several indices of this expanded view " +
+                                        mercer::to_string(shape_) +
                                         " share one element; write to its clone()");
     storage_->version.fetch_add(1, std::memory_order_relaxed);
 }
 
 double Tensor::item_as_double() const {
-    if (count() != 1) throw ShapeError("item", "needs exactly one element, the shape is " + mercer::to_string(shape_));
+    if (count() != 1)
+        throw ShapeError("item",
+                         "needs exactly one element, the shape is " + mercer::to_string(shape_));
     return visit(dtype_, [&]<class T>(T) { return double(*static_cast<const T*>(raw())); });
 }
 
@@ -161,7 +167,9 @@ Tensor Tensor::view(const Shape& shape, const Strides& strides, int64_t offset) 
 }
 
 Tensor Tensor::transposed() const {
-    if (rank() < 2) throw ShapeError("transposed", "needs rank 2 or more, the shape is " + mercer::to_string(shape_));
+    if (rank() < 2)
+        throw ShapeError("transposed",
+                         "needs rank 2 or more, the shape is " + mercer::to_string(shape_));
     Tensor t = *this;
     std::swap(t.shape_[rank() - 1], t.shape_[rank() - 2]);
     std::swap(t.strides_[rank() - 1], t.strides_[rank() - 2]);
@@ -184,9 +192,12 @@ Tensor& Tensor::fill(double value) {
 
 void Tensor::copy_to(Tensor& target) const {
     if (target.shape_ != shape_ || target.dtype_ != dtype_)
-        throw ShapeError("copy_to", "source is " + std::string(name_of(dtype_)) + mercer::to_string(shape_) + ", target is " +
-                                        std::string(name_of(target.dtype_)) + mercer::to_string(target.shape_));
-    const bool overlaps = storage_ == target.storage_ && !(offset_ == target.offset_ && strides_ == target.strides_);
+        throw ShapeError("copy_to", "source is " + std::string(name_of(dtype_)) +
+                                        mercer::to_string(shape_) + ", target is " +
+                                        std::string(name_of(target.dtype_)) +
+                                        mercer::to_string(target.shape_));
+    const bool overlaps =
+        storage_ == target.storage_ && !(offset_ == target.offset_ && strides_ == target.strides_);
     const Tensor source = overlaps ? clone() : *this;
     target.before_write();
     cpu::copy(target, source);

@@ -1,4 +1,5 @@
-// A tensor: a typed, strided view of a storage. Cheap to copy; views share memory; operations return new values.
+// A tensor: a typed, strided view of a storage. Cheap to copy; views share memory; operations
+// return new values.
 #pragma once
 
 #include <functional>
@@ -20,8 +21,12 @@ public:
     // ---- making one -------------------------------------------------------------------------
     /// Uninitialised. Throws ShapeError for negative or overflowing sizes, MemoryError.
     static Tensor empty(const Shape& shape, DType dtype = DType::f32);
-    static Tensor zeros(const Shape& shape, DType dtype = DType::f32) { return full(shape, 0.0, dtype); }
-    static Tensor ones(const Shape& shape, DType dtype = DType::f32) { return full(shape, 1.0, dtype); }
+    static Tensor zeros(const Shape& shape, DType dtype = DType::f32) {
+        return full(shape, 0.0, dtype);
+    }
+    static Tensor ones(const Shape& shape, DType dtype = DType::f32) {
+        return full(shape, 1.0, dtype);
+    }
     static Tensor full(const Shape& shape, double value, DType dtype = DType::f32);
     /// Rank 0.
     static Tensor scalar(double value, DType dtype = DType::f32) { return full({}, value, dtype); }
@@ -41,7 +46,8 @@ public:
         return from(values, {int64_t(values.size())});
     }
     static Tensor from(std::initializer_list<float> values) {
-        return from(std::span<const float>(values.begin(), values.size()), {int64_t(values.size())});
+        return from(std::span<const float>(values.begin(), values.size()),
+                    {int64_t(values.size())});
     }
     static Tensor from(std::initializer_list<float> values, const Shape& shape) {
         return from(std::span<const float>(values.begin(), values.size()), shape);
@@ -64,13 +70,15 @@ public:
     bool is_expanded() const;
 
     // ---- elements ---------------------------------------------------------------------------
-    /// The first element; strides() say where the others are. Throws DTypeError unless T is dtype().
+    /// The first element; strides() say where the others are. Throws DTypeError unless T is
+    /// dtype().
     template <class T>
     const T* data() const {
         require_dtype(dtype_of<T>);
         return static_cast<const T*>(raw());
     }
-    /// The same for writing in place: InPlaceError on an expanded view; bumps the storage's version.
+    /// The same for writing in place: InPlaceError on an expanded view; bumps the storage's
+    /// version.
     template <class T>
     T* mutable_data() {
         require_dtype(dtype_of<T>);
@@ -89,7 +97,8 @@ public:
     std::string to_string() const;
 
     // ---- views (no copy) --------------------------------------------------------------------
-    /// Throws ShapeError when the view would need other strides than memory has; reshape() copies then.
+    /// Throws ShapeError when the view would need other strides than memory has; reshape() copies
+    /// then.
     Tensor view(const Shape& shape, const Strides& strides, int64_t offset) const;
     Tensor transposed() const;  // the last two axes exchanged
     /// Itself if row-major, else a row-major copy.
@@ -103,7 +112,9 @@ public:
     void copy_to(Tensor& target) const;
 
     // ---- for the engine ---------------------------------------------------------------------
-    void* raw() const { return static_cast<char*>(storage_->data) + offset_ * int64_t(size_of(dtype_)); }
+    void* raw() const {
+        return static_cast<char*>(storage_->data) + offset_ * int64_t(size_of(dtype_));
+    }
     int64_t offset() const { return offset_; }
     const StorageRef& storage() const { return storage_; }
     uint32_t version() const { return storage_->version.load(std::memory_order_relaxed); }

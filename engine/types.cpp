@@ -6,7 +6,8 @@ namespace mercer {
 
 Dims::Dims(std::span<const int64_t> sizes) {
     if (sizes.size() > size_t(max_rank))
-        throw ShapeError("shape", "rank " + std::to_string(sizes.size()) + " is above the limit of 8");
+        throw ShapeError("shape",
+                         "rank " + std::to_string(sizes.size()) + " is above the limit of 8");
     for (int64_t size : sizes) sizes_[size_t(rank_++)] = size;
 }
 
@@ -34,7 +35,8 @@ int64_t count(const Shape& shape) {
 
 Strides contiguous_strides(const Shape& shape) {
     Strides strides = Dims::filled(shape.rank(), 1);
-    for (int i = shape.rank() - 2; i >= 0; --i) strides[i] = strides[i + 1] * (shape[i + 1] < 1 ? 1 : shape[i + 1]);
+    for (int i = shape.rank() - 2; i >= 0; --i)
+        strides[i] = strides[i + 1] * (shape[i + 1] < 1 ? 1 : shape[i + 1]);
     return strides;
 }
 

@@ -36,7 +36,8 @@ inline constexpr DType dtype_of<int64_t> = DType::i64;
 template <>
 inline constexpr DType dtype_of<bool> = DType::boolean;
 
-/// Calls f with a value of the C++ type behind `t`: visit(t, [](auto x) { using T = decltype(x); … }).
+/// Calls f with a value of the C++ type behind `t`: visit(t, [](auto x) { using T = decltype(x); …
+/// }).
 template <class F>
 decltype(auto) visit(DType t, F&& f) {
     switch (t) {

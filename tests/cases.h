@@ -1,5 +1,5 @@
-// The one list of test cases: operation × shapes × layouts. It feeds values against the oracle, gradcheck, parity of
-// instruction sets and threads, and the floating-point environment test.
+// The one list of test cases: operation × shapes × layouts. It feeds values against the oracle,
+// gradcheck, parity of instruction sets and threads, and the floating-point environment test.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,11 @@ using mercer::Tensor;
 using mercer::Var;
 
 enum class Layout { dense, transposed, stepped, reversed, expanded };
-enum class Domain { any, positive, nonzero };  // nonzero: away from 0, where a formula may have its kink
+enum class Domain {
+    any,
+    positive,
+    nonzero
+};  // nonzero: away from 0, where a formula may have its kink
 
 struct Input {
     Shape shape;
@@ -34,7 +38,8 @@ struct Case {
     bool structural = true;
 };
 
-/// Random tensors of one dtype as the case asks for them; the same numbers (rounded) for every dtype.
+/// Random tensors of one dtype as the case asks for them; the same numbers (rounded) for every
+/// dtype.
 std::vector<Tensor> make_inputs(const Case& c, DType dtype, uint64_t seed = 1);
 
 /// Small ones, for every check.

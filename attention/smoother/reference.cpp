@@ -28,7 +28,8 @@ Var squared_distances(const Var& q, const Var& k) {
 
 void check_shapes(const Var& q, const Var& k) {
     if (q.rank() < 2 || k.rank() < 2 || q.shape().back() != k.shape().back())
-        throw ShapeError("attend", "queries " + to_string(q.shape()) + " and keys " + to_string(k.shape()) +
+        throw ShapeError("attend", "queries " + to_string(q.shape()) + " and keys " +
+                                       to_string(k.shape()) +
                                        " need two axes or more and the same width");
 }
 
@@ -39,7 +40,8 @@ Var log_kernel(const Var& q, const Var& k, const Kernel& kernel) {
         case Kernel::Kind::rbf: return products(q * (2 / root), k) + squared_norms(k) * (-1 / root);
         case Kernel::Kind::nadaraya_watson: break;
     }
-    if (!kernel.bandwidth.defined() || kernel.bandwidth.count() != 1 || !(kernel.bandwidth.item<double>() > 0))
+    if (!kernel.bandwidth.defined() || kernel.bandwidth.count() != 1 ||
+        !(kernel.bandwidth.item<double>() > 0))
         throw ValueError("nadaraya_watson", "the bandwidth must be one positive number");
     const Var h = reshape(cast(kernel.bandwidth, q.dtype()), {});
     return squared_distances(q, k) / (square(h) * -2.0);
@@ -47,14 +49,18 @@ Var log_kernel(const Var& q, const Var& k, const Kernel& kernel) {
 
 }  // namespace
 
-Kernel nadaraya_watson(double bandwidth) { return nadaraya_watson(Var(Tensor::scalar(bandwidth, DType::f64))); }
+Kernel nadaraya_watson(double bandwidth) {
+    return nadaraya_watson(Var(Tensor::scalar(bandwidth, DType::f64)));
+}
 
 Tensor visible(const Filter& filter, int64_t queries, int64_t keys) {
     Tensor mask = Tensor::full({queries, keys}, 1, DType::boolean);
     if (filter.kind == Filter::Kind::full) return mask;
     if (queries != keys && !filter.offset_given)
-        throw ShapeError("causal", std::to_string(queries) + " queries and " + std::to_string(keys) +
-                                       " keys: say the alignment, causal(0) for the first or causal(keys − queries) for the last");
+        throw ShapeError("causal", std::to_string(queries) + " queries and " +
+                                       std::to_string(keys) +
+                                       " keys: say the alignment, causal(0) for the first or "
+                                       "causal(keys − queries) for the last");
     bool* row = mask.mutable_data<bool>();
     for (int64_t i = 0; i < queries; ++i, row += keys)
         for (int64_t j = 0; j < keys; ++j) row[j] = j <= i + filter.offset;
@@ -75,7 +81,8 @@ Var smoother_weights(const Var& q, const Var& k, const SmootherOptions& options)
 
 Var attend(const Var& q, const Var& k, const Var& v, const SmootherOptions& options) {
     if (v.rank() < 2 || k.rank() < 2 || v.size(-2) != k.size(-2))
-        throw ShapeError("attend", "keys " + to_string(k.shape()) + " and values " + to_string(v.shape()) + " differ in length");
+        throw ShapeError("attend", "keys " + to_string(k.shape()) + " and values " +
+                                       to_string(v.shape()) + " differ in length");
     return matmul(smoother_weights(q, k, options), v);
 }
 

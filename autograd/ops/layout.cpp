@@ -1,9 +1,9 @@
 // Layout operations on Vars.
+#include "engine/ops/layout.inl"
 #include "autograd/functions.h"
 #include "autograd/record.h"
 #include "engine/ops/choice.inl"
 #include "engine/ops/index.inl"
-#include "engine/ops/layout.inl"
 #include "engine/ops/slice.inl"
 
 namespace mercer {
@@ -15,13 +15,19 @@ Var where(const Tensor& mask, const Var& a, const Var& b) {
 Var cast(const Var& x, DType dtype) { return record<Cast>({x.dtype(), dtype}, {&x}); }
 
 Var reshape(const Var& x, const Shape& shape) { return record<Reshape>({shape}, {&x}); }
-Var permute(const Var& x, std::span<const int> axes) { return record<Permute>(permutation(axes, x.rank()), {&x}); }
-Var permute(const Var& x, std::initializer_list<int> axes) { return permute(x, std::span(axes.begin(), axes.size())); }
+Var permute(const Var& x, std::span<const int> axes) {
+    return record<Permute>(permutation(axes, x.rank()), {&x});
+}
+Var permute(const Var& x, std::initializer_list<int> axes) {
+    return permute(x, std::span(axes.begin(), axes.size()));
+}
 Var transpose(const Var& x) { return record<Permute>(last_two_exchanged(x.rank()), {&x}); }
 Var broadcast_to(const Var& x, const Shape& shape) {
     return x.shape() == shape ? x : record<BroadcastTo>({shape}, {&x});
 }
-Var sum_to(const Var& x, const Shape& shape) { return x.shape() == shape ? x : record<SumTo>({shape}, {&x}); }
+Var sum_to(const Var& x, const Shape& shape) {
+    return x.shape() == shape ? x : record<SumTo>({shape}, {&x});
+}
 
 Var slice(const Var& x, int axis, int64_t begin, int64_t end, int64_t step) {
     return record<Slice>(slice_range(x.shape(), axis, begin, end, step), {&x});
@@ -35,7 +41,9 @@ Var concat(std::span<const Var> xs, int axis) {
     for (const Var& x : xs) parts.push_back(&x);
     return record<Concat>({normal_axis("concat", axis, xs[0].rank())}, VarRefs(parts));
 }
-Var concat(std::initializer_list<Var> xs, int axis) { return concat(std::span(xs.begin(), xs.size()), axis); }
+Var concat(std::initializer_list<Var> xs, int axis) {
+    return concat(std::span(xs.begin(), xs.size()), axis);
+}
 
 Var gather(const Var& x, const Tensor& index, int axis) {
     const Var at(index);

@@ -1,4 +1,5 @@
-// The chain rule for pointwise operations. Three nodes close under differentiation up to second order:
+// The chain rule for pointwise operations. Three nodes close under differentiation up to second
+// order:
 //   y = f(x…)   →   ĝx = g·∂f (PointwiseBackward)   →   its derivatives (pointwise_second)
 // Sums and products are written with themselves instead, and so have derivatives of every order.
 #include "autograd/ops/pointwise.h"
@@ -34,16 +35,19 @@ std::vector<const Var*> refs(const std::vector<Var>& vars) {
     return out;
 }
 
-// ---- third derivatives do not exist --------------------------------------------------------------
+// ---- third derivatives do not exist
+// --------------------------------------------------------------
 
 template <class X>
 void no_third(Vjp<X>& c) {
     throw TapeError(c.template attrs<Attrs>().op->name,
-                    "third derivatives of this formula are not compiled; sums, products and layout have every order");
+                    "third derivatives of this formula are not compiled; sums, products and layout "
+                    "have every order");
 }
 constexpr Rule second_rule{"pointwise_second", no_third<Tensor>, no_third<Var>};
 
-// ---- backward: inputs g, x₀…, y; outputs ĝx₀… ------------------------------------------------------
+// ---- backward: inputs g, x₀…, y; outputs ĝx₀…
+// ------------------------------------------------------
 
 template <class X>
 void backward_vjp(Vjp<X>& c) {
@@ -60,7 +64,8 @@ void backward_vjp(Vjp<X>& c) {
     }
     for (int i = 0; i <= n; ++i)
         if (c.wants(i)) wanted |= 1u << i;
-    const PointwiseGradients out = pointwise_second(*attrs.op, c.value(0), x, c.value(n + 1), cotangents, wanted, attrs.state);
+    const PointwiseGradients out =
+        pointwise_second(*attrs.op, c.value(0), x, c.value(n + 1), cotangents, wanted, attrs.state);
     if constexpr (std::is_same_v<X, Tensor>) {
         for (int i = 0; i <= n; ++i)
             if (c.wants(i)) c.give(i, sum_to(out[size_t(i)], c.in_shape(i)));
@@ -71,7 +76,8 @@ void backward_vjp(Vjp<X>& c) {
         std::vector<Tensor> values;
         for (int i = 0; i <= n; ++i)
             if (c.wants(i)) values.push_back(out[size_t(i)]);
-        const std::vector<Var> recorded = c.tape().append(second_rule, &attrs, refs(inputs), values, 0);
+        const std::vector<Var> recorded =
+            c.tape().append(second_rule, &attrs, refs(inputs), values, 0);
         size_t next = 0;
         for (int i = 0; i <= n; ++i)
             if (c.wants(i)) c.give(i, sum_to(recorded[next++], c.in_shape(i)));
@@ -79,7 +85,8 @@ void backward_vjp(Vjp<X>& c) {
 }
 constexpr Rule backward_rule{"pointwise_backward", backward_vjp<Tensor>, backward_vjp<Var>};
 
-// ---- forward --------------------------------------------------------------------------------------
+// ---- forward
+// --------------------------------------------------------------------------------------
 
 void forward_vjp(Vjp<Tensor>& c) {
     const Attrs& attrs = c.attrs<Attrs>();
@@ -87,7 +94,8 @@ void forward_vjp(Vjp<Tensor>& c) {
     unsigned wanted = 0;
     for (int k = 0; k < c.inputs(); ++k)
         if (c.wants(k)) wanted |= 1u << k;
-    const PointwiseGradients out = pointwise_backward(*attrs.op, c.g(), x, c.out_value(), wanted, attrs.state);
+    const PointwiseGradients out =
+        pointwise_backward(*attrs.op, c.g(), x, c.out_value(), wanted, attrs.state);
     for (int k = 0; k < c.inputs(); ++k)
         if (c.wants(k)) c.give(k, sum_to(out[size_t(k)], c.in_shape(k)));
 }
@@ -96,18 +104,22 @@ void forward_vjp_recorded(Vjp<Var>& c) {
     const Attrs& attrs = c.attrs<Attrs>();
     const int n = c.inputs();
     const std::vector<Tensor> x = saved_inputs(c, 0, n);
-    // Every ĝx is computed: the node has one output for each input, so that cotangents find their place.
-    const PointwiseGradients out = pointwise_backward(*attrs.op, c.g().value(), x, c.out_value(), (1u << n) - 1u, attrs.state);
+    // Every ĝx is computed: the node has one output for each input, so that cotangents find their
+    // place.
+    const PointwiseGradients out =
+        pointwise_backward(*attrs.op, c.g().value(), x, c.out_value(), (1u << n) - 1u, attrs.state);
     std::vector<Var> inputs{c.g()};
     for (int k = 0; k < n; ++k) inputs.push_back(c.in(k));
     inputs.push_back(Var(c.out_value()));  // a function of x, accounted for by the kernel
     const std::vector<Var> recorded =
-        c.tape().append(backward_rule, &attrs, refs(inputs), std::span(out.data(), size_t(n)), (1u << (n + 2)) - 1u);
+        c.tape().append(backward_rule, &attrs, refs(inputs), std::span(out.data(), size_t(n)),
+                        (1u << (n + 2)) - 1u);
     for (int k = 0; k < n; ++k)
         if (c.wants(k)) c.give(k, sum_to(recorded[size_t(k)], c.in_shape(k)));
 }
 
-// ---- arithmetic, written with itself ----------------------------------------------------------------
+// ---- arithmetic, written with itself
+// ----------------------------------------------------------------
 
 template <class X>
 void add_vjp(Vjp<X>& c) {
@@ -141,7 +153,8 @@ constexpr Rule rule_named(const char* name) {
 // What a rule reads: the written ones as they say, the general one as the formula says.
 unsigned saved_by(const Rule& rule, const PointwiseOp& op, unsigned wanted) {
     if (rule.tensor == mul_vjp<Tensor>)
-        return (wants_input(wanted, 0) ? input_bit(1) : 0) | (wants_input(wanted, 1) ? input_bit(0) : 0);
+        return (wants_input(wanted, 0) ? input_bit(1) : 0) |
+               (wants_input(wanted, 1) ? input_bit(0) : 0);
     if (rule.tensor != forward_vjp) return 0;
     const unsigned needs = pointwise_needs(op);
     return (needs & (needs_output - 1)) | (needs & needs_output ? output_bit : 0);
@@ -154,7 +167,8 @@ const Rule& pointwise_rule() {
     return rule;
 }
 
-Var record_pointwise(const PointwiseOp& op, const Rule& rule, VarRefs x, const void* state, size_t state_bytes) {
+Var record_pointwise(const PointwiseOp& op, const Rule& rule, VarRefs x, const void* state,
+                     size_t state_bytes) {
     const Tensor* values[max_pointwise_inputs];
     for (size_t k = 0; k < x.size(); ++k) values[k] = &x[k]->value();
     const Tensor y = pointwise(op, std::span(values, x.size()), state);
@@ -166,19 +180,19 @@ Var record_pointwise(const PointwiseOp& op, const Rule& rule, VarRefs x, const v
     return tape->append_one(rule, attrs, x, y, saved_by(rule, op, Tape::wanted(x)));
 }
 
-#define MERCER_RECORD_BODY(name, x)                               \
-    static constexpr Rule rule = rule_named(#name);               \
-    static const PointwiseOp& op = pointwise_op(#name);           \
+#define MERCER_RECORD_BODY(name, x)                     \
+    static constexpr Rule rule = rule_named(#name);     \
+    static const PointwiseOp& op = pointwise_op(#name); \
     return record_pointwise(op, rule, x);
-#define MERCER_RECORD_1(name)                     \
-    Var name(const Var& x) {                      \
-        const Var* const operands[] = {&x};       \
-        MERCER_RECORD_BODY(name, operands)        \
+#define MERCER_RECORD_1(name)               \
+    Var name(const Var& x) {                \
+        const Var* const operands[] = {&x}; \
+        MERCER_RECORD_BODY(name, operands)  \
     }
-#define MERCER_RECORD_2(name)                     \
-    Var name(const Var& a, const Var& b) {        \
-        const Var* const operands[] = {&a, &b};   \
-        MERCER_RECORD_BODY(name, operands)        \
+#define MERCER_RECORD_2(name)                   \
+    Var name(const Var& a, const Var& b) {      \
+        const Var* const operands[] = {&a, &b}; \
+        MERCER_RECORD_BODY(name, operands)      \
     }
 #define STRUCTURAL(...)
 #define POINTWISE(name, formula, arity, ...) MERCER_RECORD_##arity(name)

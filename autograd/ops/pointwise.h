@@ -8,9 +8,10 @@ namespace mercer {
 
 struct Rule;
 
-/// Applies `op` and records it. `state` (a map's captures, `state_bytes` long) is copied onto the tape.
-MERCER_API Var record_pointwise(const PointwiseOp& op, const Rule& rule, VarRefs x, const void* state = nullptr,
-                                size_t state_bytes = 0);
+/// Applies `op` and records it. `state` (a map's captures, `state_bytes` long) is copied onto the
+/// tape.
+MERCER_API Var record_pointwise(const PointwiseOp& op, const Rule& rule, VarRefs x,
+                                const void* state = nullptr, size_t state_bytes = 0);
 /// The rule of any formula: derivatives by dual numbers.
 MERCER_API const Rule& pointwise_rule();
 

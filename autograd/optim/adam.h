@@ -18,8 +18,8 @@ public:
     /// ValueError for options out of range.
     explicit Adam(AdamOptions options = {});
 
-    /// One update of all parameters in place, a single pass over p, g, m and v. Parameters keep their order and shapes
-    /// between calls: ShapeError otherwise. Bumps the parameters' versions.
+    /// One update of all parameters in place, a single pass over p, g, m and v. Parameters keep
+    /// their order and shapes between calls: ShapeError otherwise. Bumps the parameters' versions.
     void step(std::span<Tensor* const> parameters, std::span<const Tensor> gradients);
 
     AdamOptions& options() { return options_; }

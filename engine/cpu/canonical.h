@@ -1,6 +1,7 @@
-// The canonical order of a reduction: element i of a run goes to lane i mod 64 in ascending i, then lanes j and j + h are
-// joined for h = 32, 16, … 1. Every instruction set keeps the 64 lanes in as many registers as that takes, so all get the
-// same bits. Runs longer than `chunk` are cut there and their results reduced in the same way.
+// The canonical order of a reduction: element i of a run goes to lane i mod 64 in ascending i, then
+// lanes j and j + h are joined for h = 32, 16, … 1. Every instruction set keeps the 64 lanes in as
+// many registers as that takes, so all get the same bits. Runs longer than `chunk` are cut there
+// and their results reduced in the same way.
 #pragma once
 
 #include "engine/simd/vec.h"
@@ -64,7 +65,8 @@ private:
     }
 };
 
-/// Calls step(part, i, count) for every register-wide piece of [0, n): `part` is the lane group element i belongs to.
+/// Calls step(part, i, count) for every register-wide piece of [0, n): `part` is the lane group
+/// element i belongs to.
 template <class T, class Op, class Step>
 MERCER_INLINE void canonical_for(Canonical<T, Op>& acc, int64_t n, Step step) {
     constexpr int lanes = Vec<T>::lanes;
@@ -72,7 +74,8 @@ MERCER_INLINE void canonical_for(Canonical<T, Op>& acc, int64_t n, Step step) {
     for (; i + canonical_lanes <= n; i += canonical_lanes)
 #pragma GCC unroll 8
         for (int k = 0; k < canonical_lanes / lanes; ++k) step(acc.part[k], i + k * lanes, lanes);
-    for (int k = 0; i < n; ++k, i += lanes) step(acc.part[k], i, int(n - i < lanes ? n - i : lanes));
+    for (int k = 0; i < n; ++k, i += lanes)
+        step(acc.part[k], i, int(n - i < lanes ? n - i : lanes));
 }
 
 }  // namespace mercer::MERCER_ISA

@@ -24,8 +24,8 @@ void copy_run(T* to, int64_t to_stride, const T* from, int64_t from_stride, int6
 
 // Transposes go through small squares, so that both sides use whole cache lines.
 template <class T>
-void copy_square(T* to, int64_t to_row, int64_t to_col, const T* from, int64_t from_row, int64_t from_col, int64_t rows,
-                 int64_t cols) {
+void copy_square(T* to, int64_t to_row, int64_t to_col, const T* from, int64_t from_row,
+                 int64_t from_col, int64_t rows, int64_t cols) {
     constexpr int64_t side = 16;
     for (int64_t j0 = 0; j0 < cols; j0 += side)
         for (int64_t i = 0; i < rows; ++i)
@@ -46,23 +46,25 @@ void copy_as(T* to, const T* from, const Walk& walk) {
                 const int64_t first = item % bands * band;
                 int64_t at[2];
                 walk.locate(item / bands * side + first, at);
-                copy_square(to + at[0], walk.strides[0][last - 1], to_col, from + at[1], walk.strides[1][last - 1],
-                            from_col, std::min(band, side - first), cols);
+                copy_square(to + at[0], walk.strides[0][last - 1], to_col, from + at[1],
+                            walk.strides[1][last - 1], from_col, std::min(band, side - first),
+                            cols);
             }
         });
         return;
     }
     constexpr int64_t piece = 1 << 16;
     const int64_t pieces = (cols + piece - 1) / piece;
-    parallel_for(rows * pieces, grain_for(std::min(cols, piece) / 4), [&](int64_t begin, int64_t end) {
-        for (int64_t item = begin; item < end; ++item) {
-            const int64_t first = item % pieces * piece;
-            int64_t at[2];
-            walk.locate(item / pieces, at);
-            copy_run(to + at[0] + first * to_col, to_col, from + at[1] + first * from_col, from_col,
-                     std::min(piece, cols - first));
-        }
-    });
+    parallel_for(
+        rows * pieces, grain_for(std::min(cols, piece) / 4), [&](int64_t begin, int64_t end) {
+            for (int64_t item = begin; item < end; ++item) {
+                const int64_t first = item % pieces * piece;
+                int64_t at[2];
+                walk.locate(item / pieces, at);
+                copy_run(to + at[0] + first * to_col, to_col, from + at[1] + first * from_col,
+                         from_col, std::min(piece, cols - first));
+            }
+        });
 }
 
 template <class To, class From>
@@ -76,7 +78,8 @@ To converted(From x) {
         if (x < From(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
         return To(x);
     } else if constexpr (std::is_same_v<To, int32_t> && std::is_same_v<From, int64_t>) {
-        return To(std::clamp<int64_t>(x, std::numeric_limits<To>::min(), std::numeric_limits<To>::max()));
+        return To(
+            std::clamp<int64_t>(x, std::numeric_limits<To>::min(), std::numeric_limits<To>::max()));
     } else {
         return To(x);
     }
@@ -89,9 +92,15 @@ void copy(const Tensor& target, const Tensor& source) {
     const Strides strides[] = {target.strides(), source.strides()};
     const Walk walk = plan_walk(target.shape(), strides);
     switch (size_of(target.dtype())) {
-        case 1: return copy_as(static_cast<uint8_t*>(target.raw()), static_cast<const uint8_t*>(source.raw()), walk);
-        case 4: return copy_as(static_cast<uint32_t*>(target.raw()), static_cast<const uint32_t*>(source.raw()), walk);
-        default: return copy_as(static_cast<uint64_t*>(target.raw()), static_cast<const uint64_t*>(source.raw()), walk);
+        case 1:
+            return copy_as(static_cast<uint8_t*>(target.raw()),
+                           static_cast<const uint8_t*>(source.raw()), walk);
+        case 4:
+            return copy_as(static_cast<uint32_t*>(target.raw()),
+                           static_cast<const uint32_t*>(source.raw()), walk);
+        default:
+            return copy_as(static_cast<uint64_t*>(target.raw()),
+                           static_cast<const uint64_t*>(source.raw()), walk);
     }
 }
 
@@ -110,7 +119,8 @@ void convert(const Tensor& target, const Tensor& source) {
                     To* to = static_cast<To*>(target.raw()) + at[0];
                     const From* from = static_cast<const From*>(source.raw()) + at[1];
                     for (int64_t i = 0; i < walk.cols(); ++i)
-                        to[i * walk.strides[0][last]] = converted<To>(from[i * walk.strides[1][last]]);
+                        to[i * walk.strides[0][last]] =
+                            converted<To>(from[i * walk.strides[1][last]]);
                 }
             });
         });

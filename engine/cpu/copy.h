@@ -5,7 +5,8 @@
 
 namespace mercer::cpu {
 
-/// target[i] = source[i], any strides, same shape and dtype. Does not bump the version: for fresh outputs.
+/// target[i] = source[i], any strides, same shape and dtype. Does not bump the version: for fresh
+/// outputs.
 void copy(const Tensor& target, const Tensor& source);
 
 /// The same with conversion; float to integer saturates and NaN becomes 0, to bool is != 0.

@@ -1,9 +1,10 @@
-// C = A·B in blocks that follow the caches, on the kernels of gemm_kernels.cpp.
+// C = A·B in blocks that follow the caches, on the kernels of kernels/gemm_kernels.cpp.
 //
-// C is cut into rectangles, one or a few per thread; each is computed on its own. For every kc steps of k, strips of A
-// (mc×kc, packed, in L2) meet panels of B (kc×nr, packed one at a time into L1). Memory traffic per rectangle: A once, B
-// once per mc rows, C in and out once per kc steps; a packed strip is read from L2 once per panel. Operands that are
-// small, or met by too few rows or columns to repay it, are not packed but used where they are.
+// C is cut into rectangles, one or a few per thread; each is computed on its own. For every kc
+// steps of k, strips of A (mc×kc, packed, in L2) meet panels of B (kc×nr, packed one at a time into
+// L1). Memory traffic per rectangle: A once, B once per mc rows, C in and out once per kc steps; a
+// packed strip is read from L2 once per panel. Operands that are small, or met by too few rows or
+// columns to repay it, are not packed but used where they are.
 #include "engine/cpu/gemm.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 #include <numeric>
 
 #include "engine/cpu/dispatch.h"
-#include "engine/cpu/gemm_kernels.h"
+#include "engine/cpu/gemm_table.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 
@@ -28,7 +29,8 @@ namespace {
 const GemmTable<float>& table_of(float) { return gemm_f32(); }
 const GemmTable<double>& table_of(double) { return gemm_f64(); }
 
-// --- cache sizes ---------------------------------------------------------------------------------------------------
+// --- cache sizes
+// ---------------------------------------------------------------------------------------------------
 
 struct Caches {
     int64_t l1 = 32 << 10, l2 = 512 << 10;
@@ -67,7 +69,8 @@ const Caches& caches() {
     return found;
 }
 
-// --- one rectangle of C on one thread --------------------------------------------------------------------------------
+// --- one rectangle of C on one thread
+// --------------------------------------------------------------------------------
 
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 /// Cuts n into equal blocks of at most `most`, multiples of `unit`.
@@ -77,8 +80,9 @@ int64_t block_size(int64_t n, int64_t most, int64_t unit) {
     return std::min(most, round_up((n + blocks - 1) / blocks, unit));
 }
 
-/// Whether the same column of `rows` rows, `stride` bytes apart, falls on cache sets that are different enough (L1 finds
-/// a line by the low 12 bits of its address, and has 8 places or more for those that agree).
+/// Whether the same column of `rows` rows, `stride` bytes apart, falls on cache sets that are
+/// different enough (L1 finds a line by the low 12 bits of its address, and has 8 places or more
+/// for those that agree).
 bool spreads(int64_t stride, int rows) {
     const int64_t places = 4096 / std::gcd(stride, int64_t{4096});
     return (rows + places - 1) / places <= 4;
@@ -154,7 +158,8 @@ void multiply_rectangle(const GemmTable<T>& table, const Product<T>& x) {
     }
 }
 
-// --- rectangles and threads ------------------------------------------------------------------------------------------
+// --- rectangles and threads
+// ------------------------------------------------------------------------------------------
 
 struct Grid {
     int64_t rows = 1, columns = 1;  // rectangles down and across
@@ -172,7 +177,8 @@ Grid cut(int64_t m, int64_t n, int64_t wanted, int mr, int nr) {
         g.width = std::min(n, round_up((n + columns - 1) / columns, nr));
         g.rows = (m + g.height - 1) / g.height;
         g.columns = (n + g.width - 1) / g.width;
-        // Unequal or missing rectangles leave threads idle: the largest one's share of the whole counts most.
+        // Unequal or missing rectangles leave threads idle: the largest one's share of the whole
+        // counts most.
         const int64_t cost = (g.height * g.width) * 8 + (g.height + g.width) * 64;
         if (cost < least) {
             least = cost;
@@ -187,7 +193,8 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
                     const int64_t* a_offset, MatrixView<const T> b, const int64_t* b_offset,
                     MatrixView<T> c, const int64_t* c_offset, bool accumulate) {
     if (batch <= 0 || m <= 0 || n <= 0) return;
-    // The kernels want c's columns next to each other. Swapping a and b (cᵀ = bᵀaᵀ) keeps every chain as it is.
+    // The kernels want c's columns next to each other. Swapping a and b (cᵀ = bᵀaᵀ) keeps every
+    // chain as it is.
     const bool swap = n == 1 ? m > 1 : c.col != 1 && c.row == 1;
     if (swap) {
         std::swap(m, n);

@@ -32,10 +32,12 @@ Walk plan_walk(const Shape& shape, std::span<const Strides> strides) {
             merge = walk.strides[size_t(k)][last] == strides[size_t(k)][axis] * shape[axis];
         if (merge) {
             walk.shape[last] *= shape[axis];
-            for (int k = 0; k < walk.operands; ++k) walk.strides[size_t(k)][last] = strides[size_t(k)][axis];
+            for (int k = 0; k < walk.operands; ++k)
+                walk.strides[size_t(k)][last] = strides[size_t(k)][axis];
         } else {
             walk.shape.push_back(shape[axis]);
-            for (int k = 0; k < walk.operands; ++k) walk.strides[size_t(k)].push_back(strides[size_t(k)][axis]);
+            for (int k = 0; k < walk.operands; ++k)
+                walk.strides[size_t(k)].push_back(strides[size_t(k)][axis]);
         }
     }
     if (walk.shape.rank() == 0) {
@@ -45,7 +47,8 @@ Walk plan_walk(const Shape& shape, std::span<const Strides> strides) {
     return walk;
 }
 
-Strides broadcast_strides(const char* operation, const Shape& from, const Strides& strides, const Shape& to) {
+Strides broadcast_strides(const char* operation, const Shape& from, const Strides& strides,
+                          const Shape& to) {
     Strides out = Dims::filled(to.rank(), 0);
     const int lead = to.rank() - from.rank();
     bool fits = lead >= 0;
@@ -53,7 +56,9 @@ Strides broadcast_strides(const char* operation, const Shape& from, const Stride
         fits = from[i] == to[lead + i] || from[i] == 1;
         out[lead + i] = from[i] == 1 ? 0 : strides[i];
     }
-    if (!fits) throw ShapeError(operation, "shape " + to_string(from) + " does not broadcast to " + to_string(to));
+    if (!fits)
+        throw ShapeError(operation,
+                         "shape " + to_string(from) + " does not broadcast to " + to_string(to));
     return out;
 }
 
@@ -64,8 +69,9 @@ Shape broadcast_shape(const char* operation, const Shape& a, const Shape& b) {
         const int ia = i - (rank - a.rank()), ib = i - (rank - b.rank());
         const int64_t sa = ia < 0 ? 1 : a[ia], sb = ib < 0 ? 1 : b[ib];
         if (sa != sb && sa != 1 && sb != 1)
-            throw ShapeError(operation, "shapes do not broadcast: " + to_string(a) + " with " + to_string(b) +
-                                            "; sizes must be equal or 1 along each axis from the last");
+            throw ShapeError(operation,
+                             "shapes do not broadcast: " + to_string(a) + " with " + to_string(b) +
+                                 "; sizes must be equal or 1 along each axis from the last");
         out[i] = sa == 1 ? sb : sa;
     }
     return out;

@@ -1,4 +1,5 @@
-// Loops over strided operands: axes that are adjacent in every operand are merged, so that the inner loop is long.
+// Loops over strided operands: axes that are adjacent in every operand are merged, so that the
+// inner loop is long.
 #pragma once
 
 #include <array>
@@ -25,8 +26,10 @@ struct Walk {
 /// `shape` with axes of size 1 dropped and mergeable neighbours merged; rank is at least 1.
 Walk plan_walk(const Shape& shape, std::span<const Strides> strides);
 
-/// Strides that repeat an operand of shape `from` over `to` (0 along repeated axes). ShapeError if it does not fit.
-Strides broadcast_strides(const char* operation, const Shape& from, const Strides& strides, const Shape& to);
+/// Strides that repeat an operand of shape `from` over `to` (0 along repeated axes). ShapeError if
+/// it does not fit.
+Strides broadcast_strides(const char* operation, const Shape& from, const Strides& strides,
+                          const Shape& to);
 
 /// The common shape of two operands by the usual broadcasting rule. ShapeError names both.
 Shape broadcast_shape(const char* operation, const Shape& a, const Shape& b);

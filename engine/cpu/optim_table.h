@@ -18,6 +18,7 @@ struct OptimTable {
 };
 
 /// One Adam update of n contiguous elements, in parallel.
-MERCER_API void adam_step(bool wide, void* p, const void* g, void* m, void* v, int64_t n, const AdamConstants& c);
+MERCER_API void adam_step(bool wide, void* p, const void* g, void* m, void* v, int64_t n,
+                          const AdamConstants& c);
 
 }  // namespace mercer::cpu

@@ -8,9 +8,11 @@
 namespace mercer::cpu {
 namespace {
 
-// Few elements, all operands dense and alike or a single number: one call, without a plan. False if it is not so.
-bool run_small(PointwiseFn kernel, int64_t elements, const Shape& shape, std::span<const Tensor* const> in,
-               std::span<const Strides> in_strides, std::span<Tensor> out, const void* state) {
+// Few elements, all operands dense and alike or a single number: one call, without a plan. False if
+// it is not so.
+bool run_small(PointwiseFn kernel, int64_t elements, const Shape& shape,
+               std::span<const Tensor* const> in, std::span<const Strides> in_strides,
+               std::span<Tensor> out, const void* state) {
     const Strides dense = contiguous_strides(shape);
     const void* inputs[Walk::max_operands];
     void* outputs[Walk::max_operands];
@@ -33,8 +35,9 @@ bool run_small(PointwiseFn kernel, int64_t elements, const Shape& shape, std::sp
 
 }  // namespace
 
-void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape, std::span<const Tensor* const> in,
-                   std::span<const Strides> in_strides, std::span<Tensor> out, const void* state) {
+void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
+                   std::span<const Tensor* const> in, std::span<const Strides> in_strides,
+                   std::span<Tensor> out, const void* state) {
     constexpr int64_t piece = 1 << 14;
     const int64_t elements = count(shape);
     if (elements == 0) return;
@@ -50,8 +53,10 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape, std::span<c
     std::array<char*, Walk::max_operands> out_base{};
     const int64_t element = int64_t(size_of(in[0]->dtype()));
     for (int k = 0; k < operands; ++k)
-        base[size_t(k)] = in[size_t(k)]->defined() ? static_cast<const char*>(in[size_t(k)]->raw()) : nullptr;
-    for (size_t k = 0; k < out.size(); ++k) out_base[k] = out[k].defined() ? static_cast<char*>(out[k].raw()) : nullptr;
+        base[size_t(k)] =
+            in[size_t(k)]->defined() ? static_cast<const char*>(in[size_t(k)]->raw()) : nullptr;
+    for (size_t k = 0; k < out.size(); ++k)
+        out_base[k] = out[k].defined() ? static_cast<char*>(out[k].raw()) : nullptr;
 
     const int last = walk.shape.rank() - 1;
     const int64_t cols = walk.cols(), side = last > 0 ? walk.shape[last - 1] : 1;
@@ -67,10 +72,13 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape, std::span<c
         const void* inputs[Walk::max_operands];
         void* outputs[Walk::max_operands];
         for (int k = 0; k < operands; ++k)
-            inputs[k] = base[size_t(k)] ? base[size_t(k)] + (at[k] + col * col_stride[size_t(k)]) * element : nullptr;
+            inputs[k] = base[size_t(k)]
+                            ? base[size_t(k)] + (at[k] + col * col_stride[size_t(k)]) * element
+                            : nullptr;
         for (size_t k = 0; k < out.size(); ++k)
             outputs[k] = out_base[k] ? out_base[k] + (at[operands] + col) * element : nullptr;
-        kernel({rows, n, inputs, row_stride.data(), col_stride.data(), outputs, row_stride[size_t(operands)], state});
+        kernel({rows, n, inputs, row_stride.data(), col_stride.data(), outputs,
+                row_stride[size_t(operands)], state});
     };
 
     const int64_t rows = walk.rows();

@@ -8,7 +8,8 @@
 
 namespace mercer::cpu {
 
-/// A block of rows × cols elements; operand k's element (r, c) at in[k] + r·in_row[k] + c·in_col[k] elements.
+/// A block of rows × cols elements; operand k's element (r, c) at in[k] + r·in_row[k] + c·in_col[k]
+/// elements.
 struct PointwiseArgs {
     int64_t rows, cols;
     const void* const* in;
@@ -32,8 +33,10 @@ struct PointwiseKernels {
     int cost;        // about ns for 16 elements
 };
 
-/// Runs `kernel` over `shape`; inputs have strides that broadcast to it, outputs are dense (or undefined: not wanted).
-void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape, std::span<const Tensor* const> in,
-                   std::span<const Strides> in_strides, std::span<Tensor> out, const void* state);
+/// Runs `kernel` over `shape`; inputs have strides that broadcast to it, outputs are dense (or
+/// undefined: not wanted).
+void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
+                   std::span<const Tensor* const> in, std::span<const Strides> in_strides,
+                   std::span<Tensor> out, const void* state);
 
 }  // namespace mercer::cpu

@@ -1,4 +1,5 @@
-// Kernels that fill positions [begin, begin + n) with random numbers, on one instruction set. [f32, f64]
+// Kernels that fill positions [begin, begin + n) with random numbers, on one instruction set. [f32,
+// f64]
 #pragma once
 
 #include <cstdint>
@@ -6,7 +7,8 @@
 namespace mercer::cpu {
 
 struct RandomTable {
-    void (*uniform[2])(void* out, int64_t begin, int64_t n, uint64_t seed, uint64_t stream, double low, double high);
+    void (*uniform[2])(void* out, int64_t begin, int64_t n, uint64_t seed, uint64_t stream,
+                       double low, double high);
     void (*normal[2])(void* out, int64_t begin, int64_t n, uint64_t seed, uint64_t stream);
 };
 

@@ -7,7 +7,9 @@ namespace mercer::cpu {
 
 enum class Reduction { sum, max, min };
 
-/// x viewed as (outer, n, inner), row-major, becomes `shape` = (outer, inner) elements. n = 0 gives the identity.
-Tensor reduce(Reduction op, const Tensor& x, int64_t outer, int64_t n, int64_t inner, const Shape& shape);
+/// x viewed as (outer, n, inner), row-major, becomes `shape` = (outer, inner) elements. n = 0 gives
+/// the identity.
+Tensor reduce(Reduction op, const Tensor& x, int64_t outer, int64_t n, int64_t inner,
+              const Shape& shape);
 
 }  // namespace mercer::cpu

@@ -13,7 +13,8 @@ namespace mercer::cuda {
 namespace {
 
 void check(cudaError_t status, const char* what) {
-    if (status != cudaSuccess) throw DeviceError("cuda", std::string(what) + " failed: " + cudaGetErrorString(status));
+    if (status != cudaSuccess)
+        throw DeviceError("cuda", std::string(what) + " failed: " + cudaGetErrorString(status));
 }
 
 class DeviceBlock {
@@ -39,7 +40,8 @@ const Formula& find(std::string_view name) {
 }
 
 // Moves operands there, runs, and moves `outputs` results back.
-PointwiseGradients run(const Launch (&kernel)[2], std::span<const Tensor> in, size_t outputs, const Tensor& like) {
+PointwiseGradients run(const Launch (&kernel)[2], std::span<const Tensor> in, size_t outputs,
+                       const Tensor& like) {
     if (device_count() == 0) throw DeviceError("cuda", "no CUDA device is present");
     FormulaArgs args{};
     args.n = like.count();
@@ -48,9 +50,12 @@ PointwiseGradients run(const Launch (&kernel)[2], std::span<const Tensor> in, si
     for (size_t k = 0; k < in.size(); ++k) {
         if (!in[k].defined()) continue;
         if (!(in[k].shape() == like.shape()) || in[k].dtype() != like.dtype())
-            throw ShapeError("cuda", "operands differ: " + to_string(in[k].shape()) + " and " + to_string(like.shape()));
+            throw ShapeError("cuda", "operands differ: " + to_string(in[k].shape()) + " and " +
+                                         to_string(like.shape()));
         const Tensor dense = in[k].contiguous();
-        check(cudaMemcpy(blocks.emplace_back(bytes).data(), dense.raw(), bytes, cudaMemcpyHostToDevice), "copy to the device");
+        check(cudaMemcpy(blocks.emplace_back(bytes).data(), dense.raw(), bytes,
+                         cudaMemcpyHostToDevice),
+              "copy to the device");
         args.in[k] = blocks.back().data();
     }
     for (size_t k = 0; k < outputs; ++k) args.out[k] = blocks.emplace_back(bytes).data();
@@ -59,7 +64,8 @@ PointwiseGradients run(const Launch (&kernel)[2], std::span<const Tensor> in, si
     PointwiseGradients out;
     for (size_t k = 0; k < outputs; ++k) {
         out[k] = Tensor::empty(like.shape(), like.dtype());
-        check(cudaMemcpy(out[k].raw(), args.out[k], bytes, cudaMemcpyDeviceToHost), "copy from the device");
+        check(cudaMemcpy(out[k].raw(), args.out[k], bytes, cudaMemcpyDeviceToHost),
+              "copy from the device");
     }
     return out;
 }
@@ -79,14 +85,17 @@ int device_count() {
 }
 bool is_built() { return true; }
 
-Tensor pointwise(std::string_view op, std::span<const Tensor> x) { return run(find(op).forward, x, 1, x[0])[0]; }
+Tensor pointwise(std::string_view op, std::span<const Tensor> x) {
+    return run(find(op).forward, x, 1, x[0])[0];
+}
 
-PointwiseGradients pointwise_backward(std::string_view op, const Tensor& g, std::span<const Tensor> x, const Tensor& y) {
+PointwiseGradients pointwise_backward(std::string_view op, const Tensor& g,
+                                      std::span<const Tensor> x, const Tensor& y) {
     return run(find(op).backward, operands(g, x, y), x.size(), g);
 }
 
-PointwiseGradients pointwise_second(std::string_view op, const Tensor& g, std::span<const Tensor> x, const Tensor& y,
-                                    std::span<const Tensor> c) {
+PointwiseGradients pointwise_second(std::string_view op, const Tensor& g, std::span<const Tensor> x,
+                                    const Tensor& y, std::span<const Tensor> c) {
     std::vector<Tensor> in = operands(g, x, y);
     in.insert(in.end(), c.begin(), c.end());
     return run(find(op).second, in, 1 + x.size(), g);

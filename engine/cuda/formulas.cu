@@ -1,6 +1,6 @@
-// Every pointwise formula of ops.def as a CUDA kernel, with its first and second derivative: the headers of the CPU
-// kernels on one lane. Compiled with -fmad=false: fma only where written, so the bits are the CPU's.
-// Memory traffic: each operand is read once, each result written once.
+// Every pointwise formula of ops.def as a CUDA kernel, with its first and second derivative: the
+// headers of the CPU kernels on one lane. Compiled with -fmad=false: fma only where written, so the
+// bits are the CPU's. Memory traffic: each operand is read once, each result written once.
 #include "engine/cuda/formulas.h"
 #include "engine/ops/pointwise/activation.h"
 #include "engine/ops/pointwise/arithmetic.h"
@@ -36,7 +36,8 @@ __global__ void forward(FormulaArgs a) {
 template <class T, int n>
 struct Saved {
     Vec<T> g, x[n], y;
-    __device__ Saved(const FormulaArgs& a, int64_t i) : g(load<T>(a.in[0], i, T(1))), y(load<T>(a.in[1 + n], i, T(1))) {
+    __device__ Saved(const FormulaArgs& a, int64_t i)
+        : g(load<T>(a.in[0], i, T(1))), y(load<T>(a.in[1 + n], i, T(1))) {
         for (int k = 0; k < n; ++k) x[k] = load<T>(a.in[1 + k], i, T(1));
     }
 };

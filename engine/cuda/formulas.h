@@ -5,7 +5,8 @@
 
 namespace mercer::cuda {
 
-/// Pointers into device memory; n elements each. in: x₀… | g, x₀…, y | g, x₀…, y, c₀…; null where not needed or wanted.
+/// Pointers into device memory; n elements each. in: x₀… | g, x₀…, y | g, x₀…, y, c₀…; null where
+/// not needed or wanted.
 struct FormulaArgs {
     const void* in[10];
     void* out[5];

@@ -12,9 +12,10 @@ namespace {
 // Three strided operands, one dense result: element(to, a, b, c) for every index.
 template <class A, class B, class C, class To, class F>
 void walk_three(const Tensor& out, const Tensor& a, const Tensor& b, const Tensor& c, F element) {
-    const Strides strides[] = {out.strides(), cpu::broadcast_strides("where", a.shape(), a.strides(), out.shape()),
-                               cpu::broadcast_strides("where", b.shape(), b.strides(), out.shape()),
-                               cpu::broadcast_strides("where", c.shape(), c.strides(), out.shape())};
+    const Strides strides[] = {
+        out.strides(), cpu::broadcast_strides("where", a.shape(), a.strides(), out.shape()),
+        cpu::broadcast_strides("where", b.shape(), b.strides(), out.shape()),
+        cpu::broadcast_strides("where", c.shape(), c.strides(), out.shape())};
     if (out.count() == 0) return;
     const cpu::Walk walk = cpu::plan_walk(out.shape(), strides);
     const int last = walk.shape.rank() - 1;
@@ -26,11 +27,13 @@ void walk_three(const Tensor& out, const Tensor& a, const Tensor& b, const Tenso
             const A* x = static_cast<const A*>(a.raw()) + at[1];
             const B* y = static_cast<const B*>(b.raw()) + at[2];
             const C* z = static_cast<const C*>(c.raw()) + at[3];
-            const int64_t sx = walk.strides[1][last], sy = walk.strides[2][last], sz = walk.strides[3][last];
+            const int64_t sx = walk.strides[1][last], sy = walk.strides[2][last],
+                          sz = walk.strides[3][last];
             if (sx == 1 && sy == 1 && sz == 0)
                 for (int64_t i = 0; i < walk.cols(); ++i) to[i] = element(x[i], y[i], *z);
             else
-                for (int64_t i = 0; i < walk.cols(); ++i) to[i] = element(x[i * sx], y[i * sy], z[i * sz]);
+                for (int64_t i = 0; i < walk.cols(); ++i)
+                    to[i] = element(x[i * sx], y[i * sy], z[i * sz]);
         }
     });
 }
@@ -41,12 +44,14 @@ Tensor Where::forward(const Attrs&, std::span<const Tensor> x) {
     if (x[0].dtype() != DType::boolean)
         throw DTypeError(name, "the mask must be bool, got " + std::string(name_of(x[0].dtype())));
     if (x[1].dtype() != x[2].dtype())
-        throw DTypeError(name, "dtypes differ: " + std::string(name_of(x[1].dtype())) + " vs " + std::string(name_of(x[2].dtype())) + "; use cast on one");
-    const Shape shape =
-        cpu::broadcast_shape(name, x[0].shape(), cpu::broadcast_shape(name, x[1].shape(), x[2].shape()));
+        throw DTypeError(name, "dtypes differ: " + std::string(name_of(x[1].dtype())) + " vs " +
+                                   std::string(name_of(x[2].dtype())) + "; use cast on one");
+    const Shape shape = cpu::broadcast_shape(
+        name, x[0].shape(), cpu::broadcast_shape(name, x[1].shape(), x[2].shape()));
     Tensor out = Tensor::empty(shape, x[1].dtype());
     visit(out.dtype(), [&]<class T>(T) {
-        walk_three<bool, T, T, T>(out, x[0], x[1], x[2], [](bool m, T a, T b) { return m ? a : b; });
+        walk_three<bool, T, T, T>(out, x[0], x[1], x[2],
+                                  [](bool m, T a, T b) { return m ? a : b; });
     });
     return out;
 }
@@ -66,7 +71,8 @@ Tensor cast(const Tensor& x, DType dtype) { return Cast::forward({x.dtype(), dty
 
 Tensor equal(const Tensor& a, const Tensor& b) {
     if (a.dtype() != b.dtype())
-        throw DTypeError("equal", "dtypes differ: " + std::string(name_of(a.dtype())) + " vs " + std::string(name_of(b.dtype())) + "; use cast on one");
+        throw DTypeError("equal", "dtypes differ: " + std::string(name_of(a.dtype())) + " vs " +
+                                      std::string(name_of(b.dtype())) + "; use cast on one");
     Tensor out = Tensor::empty(cpu::broadcast_shape("equal", a.shape(), b.shape()), DType::boolean);
     visit(a.dtype(), [&]<class T>(T) {
         walk_three<T, T, T, bool>(out, a, b, a, [](T x, T y, T) { return x == y; });

@@ -9,14 +9,18 @@ namespace {
 
 void check(const char* operation, const Tensor& x, const Tensor& index, int axis, int64_t size) {
     if (index.dtype() != DType::i64)
-        throw DTypeError(operation, "the index must be i64, got " + std::string(name_of(index.dtype())) + "; use cast");
+        throw DTypeError(operation, "the index must be i64, got " +
+                                        std::string(name_of(index.dtype())) + "; use cast");
     if (index.rank() != x.rank())
-        throw ShapeError(operation, "index " + to_string(index.shape()) + " must have the rank of " + to_string(x.shape()));
+        throw ShapeError(operation, "index " + to_string(index.shape()) +
+                                        " must have the rank of " + to_string(x.shape()));
     const Tensor flat = index.contiguous();
     const int64_t* p = flat.data<int64_t>();
     for (int64_t i = 0; i < flat.count(); ++i)
         if (p[i] < 0 || p[i] >= size)
-            throw ValueError(operation, "index " + std::to_string(p[i]) + " is outside [0, " + std::to_string(size) + ") along axis " + std::to_string(axis));
+            throw ValueError(operation, "index " + std::to_string(p[i]) + " is outside [0, " +
+                                            std::to_string(size) + ") along axis " +
+                                            std::to_string(axis));
 }
 
 Strides without_axis(Strides strides, int axis) {
@@ -24,9 +28,11 @@ Strides without_axis(Strides strides, int axis) {
     return strides;
 }
 
-// Row-major over `shape`: visit(dense offset, offset beside `axis`, index value, run length, run strides).
+// Row-major over `shape`: visit(dense offset, offset beside `axis`, index value, run length, run
+// strides).
 template <class F>
-void walk_index(const Shape& shape, const Strides& dense, const Strides& indexed, const Tensor& index, const Strides& index_strides, F run) {
+void walk_index(const Shape& shape, const Strides& dense, const Strides& indexed,
+                const Tensor& index, const Strides& index_strides, F run) {
     if (count(shape) == 0) return;
     const Strides strides[] = {dense, indexed, index_strides};
     const cpu::Walk walk = cpu::plan_walk(shape, strides);
@@ -39,7 +45,8 @@ void walk_index(const Shape& shape, const Strides& dense, const Strides& indexed
         if (w == 0) {
             run(at[0], at[1], values[at[2]], walk.cols(), d, s);
         } else {
-            for (int64_t i = 0; i < walk.cols(); ++i) run(at[0] + i * d, at[1] + i * s, values[at[2] + i * w], 1, d, s);
+            for (int64_t i = 0; i < walk.cols(); ++i)
+                run(at[0] + i * d, at[1] + i * s, values[at[2] + i * w], 1, d, s);
         }
     }
 }
@@ -52,14 +59,17 @@ Tensor Gather::forward(const Attrs& attrs, std::span<const Tensor> in) {
     Shape shape = x.shape();
     shape[attrs.axis] = index.shape()[attrs.axis];
     Tensor out = Tensor::empty(shape, x.dtype());
-    const Strides index_strides = cpu::broadcast_strides(name, index.shape(), index.strides(), shape);
+    const Strides index_strides =
+        cpu::broadcast_strides(name, index.shape(), index.strides(), shape);
     const int64_t step = x.strides()[attrs.axis];
     visit(x.dtype(), [&]<class T>(T) {
         const T* from = static_cast<const T*>(x.raw());
         T* to = static_cast<T*>(out.raw());
-        walk_index(shape, out.strides(), without_axis(x.strides(), attrs.axis), index, index_strides,
+        walk_index(shape, out.strides(), without_axis(x.strides(), attrs.axis), index,
+                   index_strides,
                    [&](int64_t d, int64_t s, int64_t j, int64_t n, int64_t d_step, int64_t s_step) {
-                       for (int64_t i = 0; i < n; ++i) to[d + i * d_step] = from[s + j * step + i * s_step];
+                       for (int64_t i = 0; i < n; ++i)
+                           to[d + i * d_step] = from[s + j * step + i * s_step];
                    });
     });
     return out;
@@ -67,20 +77,24 @@ Tensor Gather::forward(const Attrs& attrs, std::span<const Tensor> in) {
 
 Tensor ScatterAdd::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const Tensor &x = in[0], &index = in[1];
-    if (!is_floating(x.dtype())) throw DTypeError(name, "works on f32 and f64, got " + std::string(name_of(x.dtype())));
+    if (!is_floating(x.dtype()))
+        throw DTypeError(name, "works on f32 and f64, got " + std::string(name_of(x.dtype())));
     check(name, x, index, attrs.axis, attrs.size);
     Shape shape = x.shape();
     shape[attrs.axis] = attrs.size;
     Tensor out = Tensor::zeros(shape, x.dtype());
-    const Strides index_strides = cpu::broadcast_strides(name, index.shape(), index.strides(), x.shape());
+    const Strides index_strides =
+        cpu::broadcast_strides(name, index.shape(), index.strides(), x.shape());
     const int64_t step = out.strides()[attrs.axis];
     visit(x.dtype(), [&]<class T>(T) {
         const T* from = static_cast<const T*>(x.raw());
         T* to = static_cast<T*>(out.raw());
         // One thread: the terms of an element are added in ascending j.
-        walk_index(x.shape(), x.strides(), without_axis(out.strides(), attrs.axis), index, index_strides,
+        walk_index(x.shape(), x.strides(), without_axis(out.strides(), attrs.axis), index,
+                   index_strides,
                    [&](int64_t d, int64_t s, int64_t j, int64_t n, int64_t d_step, int64_t s_step) {
-                       for (int64_t i = 0; i < n; ++i) to[s + j * step + i * s_step] += from[d + i * d_step];
+                       for (int64_t i = 0; i < n; ++i)
+                           to[s + j * step + i * s_step] += from[d + i * d_step];
                    });
     });
     return out;

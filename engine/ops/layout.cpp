@@ -22,7 +22,8 @@ Shape resolve_shape(const Shape& shape, int64_t n, const Shape& from) {
         known *= out[unknown];
     }
     if (known != n || (unknown >= 0 && out[unknown] < 0))
-        throw ShapeError("reshape", to_string(from) + " has " + std::to_string(n) + " elements and does not fit " + to_string(shape));
+        throw ShapeError("reshape", to_string(from) + " has " + std::to_string(n) +
+                                        " elements and does not fit " + to_string(shape));
     return out;
 }
 
@@ -46,7 +47,8 @@ Permute::Attrs permutation(std::span<const int> axes, int rank) {
 }
 
 Permute::Attrs last_two_exchanged(int rank) {
-    if (rank < 2) throw ShapeError("transpose", "needs rank 2 or more, got rank " + std::to_string(rank));
+    if (rank < 2)
+        throw ShapeError("transpose", "needs rank 2 or more, got rank " + std::to_string(rank));
     Permute::Attrs attrs{};
     attrs.rank = rank;
     for (int k = 0; k < rank; ++k) attrs.axes[k] = k;
@@ -65,13 +67,16 @@ Tensor Permute::forward(const Attrs& attrs, std::span<const Tensor> x) {
 }
 
 Tensor BroadcastTo::forward(const Attrs& attrs, std::span<const Tensor> x) {
-    return x[0].view(attrs.shape, cpu::broadcast_strides(name, x[0].shape(), x[0].strides(), attrs.shape), x[0].offset());
+    return x[0].view(attrs.shape,
+                     cpu::broadcast_strides(name, x[0].shape(), x[0].strides(), attrs.shape),
+                     x[0].offset());
 }
 
 Tensor SumTo::forward(const Attrs& attrs, std::span<const Tensor> x) {
     const Tensor& g = x[0];
     if (g.shape() == attrs.shape) return g;
-    cpu::broadcast_strides(name, attrs.shape, contiguous_strides(attrs.shape), g.shape());  // checks that it fits
+    cpu::broadcast_strides(name, attrs.shape, contiguous_strides(attrs.shape),
+                           g.shape());  // checks that it fits
     const int lead = g.rank() - attrs.shape.rank();
     std::array<int, Dims::max_rank> axes;
     size_t n = 0;
@@ -81,10 +86,18 @@ Tensor SumTo::forward(const Attrs& attrs, std::span<const Tensor> x) {
 }
 
 Tensor reshape(const Tensor& x, const Shape& shape) { return Reshape::forward({shape}, {&x, 1}); }
-Tensor permute(const Tensor& x, std::span<const int> axes) { return Permute::forward(permutation(axes, x.rank()), {&x, 1}); }
-Tensor permute(const Tensor& x, std::initializer_list<int> axes) { return permute(x, std::span(axes.begin(), axes.size())); }
-Tensor transpose(const Tensor& x) { return Permute::forward(last_two_exchanged(x.rank()), {&x, 1}); }
-Tensor broadcast_to(const Tensor& x, const Shape& shape) { return BroadcastTo::forward({shape}, {&x, 1}); }
+Tensor permute(const Tensor& x, std::span<const int> axes) {
+    return Permute::forward(permutation(axes, x.rank()), {&x, 1});
+}
+Tensor permute(const Tensor& x, std::initializer_list<int> axes) {
+    return permute(x, std::span(axes.begin(), axes.size()));
+}
+Tensor transpose(const Tensor& x) {
+    return Permute::forward(last_two_exchanged(x.rank()), {&x, 1});
+}
+Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+    return BroadcastTo::forward({shape}, {&x, 1});
+}
 Tensor sum_to(const Tensor& x, const Shape& shape) { return SumTo::forward({shape}, {&x, 1}); }
 
 }  // namespace mercer

@@ -1,4 +1,5 @@
-// Operations that move no values or only repeat them: reshape, permute, broadcast_to and its adjoint sum_to.
+// Operations that move no values or only repeat them: reshape, permute, broadcast_to and its
+// adjoint sum_to.
 #pragma once
 
 #include <span>

@@ -11,17 +11,23 @@
 namespace mercer {
 namespace {
 
-Shape batch_shape(const Shape& shape) { return Shape(std::span(shape.begin(), size_t(shape.rank() - 2))); }
+Shape batch_shape(const Shape& shape) {
+    return Shape(std::span(shape.begin(), size_t(shape.rank() - 2)));
+}
 
 Shape product_shape(const Tensor& a, const Tensor& b) {
     if (a.dtype() != b.dtype())
-        throw DTypeError("matmul", "dtypes differ: " + std::string(name_of(a.dtype())) + " vs " + std::string(name_of(b.dtype())) + "; use cast on one");
+        throw DTypeError("matmul", "dtypes differ: " + std::string(name_of(a.dtype())) + " vs " +
+                                       std::string(name_of(b.dtype())) + "; use cast on one");
     if (!is_floating(a.dtype()))
-        throw DTypeError("matmul", "works on f32 and f64, got " + std::string(name_of(a.dtype())) + "; use cast");
+        throw DTypeError("matmul", "works on f32 and f64, got " + std::string(name_of(a.dtype())) +
+                                       "; use cast");
     if (a.rank() < 1 || b.rank() < 1)
-        throw ShapeError("matmul", "operands need an axis: lhs " + to_string(a.shape()) + " vs rhs " + to_string(b.shape()));
+        throw ShapeError("matmul", "operands need an axis: lhs " + to_string(a.shape()) +
+                                       " vs rhs " + to_string(b.shape()));
     if (a.shape().back() != b.shape()[b.rank() - 2])
-        throw ShapeError("matmul", "inner dimensions differ: lhs " + to_string(a.shape()) + " vs rhs " + to_string(b.shape()));
+        throw ShapeError("matmul", "inner dimensions differ: lhs " + to_string(a.shape()) +
+                                       " vs rhs " + to_string(b.shape()));
     Shape shape = cpu::broadcast_shape("matmul", batch_shape(a.shape()), batch_shape(b.shape()));
     shape.push_back(a.shape()[a.rank() - 2]);
     shape.push_back(b.shape().back());
@@ -51,18 +57,24 @@ cpu::MatrixView<const T> matrix(const Tensor& t) {
 template <class T>
 void multiply(const Tensor& out, const Tensor& a, const Tensor& b) {
     const int64_t m = a.shape()[a.rank() - 2], k = a.shape().back(), n = b.shape().back();
-    const cpu::MatrixView<T> c{static_cast<T*>(out.raw()), out.strides()[out.rank() - 2], out.strides()[out.rank() - 1]};
+    const cpu::MatrixView<T> c{static_cast<T*>(out.raw()), out.strides()[out.rank() - 2],
+                               out.strides()[out.rank() - 1]};
     const Shape batch = batch_shape(out.shape());
     if (count(batch) == 1) return cpu::gemm<T>(m, n, k, matrix<T>(a), matrix<T>(b), c);
-    const auto at_a = batch_offsets(a, batch), at_b = batch_offsets(b, batch), at_c = batch_offsets(out, batch);
-    cpu::gemm_batched<T>(count(batch), m, n, k, matrix<T>(a), at_a.data(), matrix<T>(b), at_b.data(), c, at_c.data());
+    const auto at_a = batch_offsets(a, batch), at_b = batch_offsets(b, batch),
+               at_c = batch_offsets(out, batch);
+    cpu::gemm_batched<T>(count(batch), m, n, k, matrix<T>(a), at_a.data(), matrix<T>(b),
+                         at_b.data(), c, at_c.data());
 }
 
 void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b) {
     if (out.count() == 0) return;
-    if (a.rank() > 2 && b.rank() == 2 && a.is_contiguous() && out.is_contiguous()) {  // one tall product
+    if (a.rank() > 2 && b.rank() == 2 && a.is_contiguous() &&
+        out.is_contiguous()) {  // one tall product
         const Tensor tall = reshape(a, {-1, a.shape().back()});
-        return multiply_into(out.view({tall.shape()[0], out.shape().back()}, {out.shape().back(), 1}, out.offset()), tall, b);
+        return multiply_into(
+            out.view({tall.shape()[0], out.shape().back()}, {out.shape().back(), 1}, out.offset()),
+            tall, b);
     }
     if (a.dtype() == DType::f64)
         multiply<double>(out, a, b);
@@ -89,13 +101,16 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 
 void matmul_into(Tensor& out, const Tensor& a, const Tensor& b) {
     if (a.rank() < 2 || b.rank() < 2)
-        throw ShapeError("matmul_into", "operands need two axes: lhs " + to_string(a.shape()) + " vs rhs " + to_string(b.shape()));
+        throw ShapeError("matmul_into", "operands need two axes: lhs " + to_string(a.shape()) +
+                                            " vs rhs " + to_string(b.shape()));
     const Shape shape = product_shape(a, b);
     if (!(out.shape() == shape) || out.dtype() != a.dtype())
-        throw ShapeError("matmul_into", "out is " + std::string(name_of(out.dtype())) + to_string(out.shape()) + ", the product " +
+        throw ShapeError("matmul_into", "out is " + std::string(name_of(out.dtype())) +
+                                            to_string(out.shape()) + ", the product " +
                                             std::string(name_of(a.dtype())) + to_string(shape));
     if (out.storage() == a.storage() || out.storage() == b.storage())
-        throw InPlaceError("matmul_into", "out shares memory with an operand; write to another tensor");
+        throw InPlaceError("matmul_into",
+                           "out shares memory with an operand; write to another tensor");
     out.before_write();
     multiply_into(out, a, b);
 }

@@ -14,13 +14,15 @@ struct Matmul {
     struct Attrs {};
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
     static constexpr unsigned needs(unsigned wanted) {
-        return (wants_input(wanted, 0) ? input_bit(1) : 0) | (wants_input(wanted, 1) ? input_bit(0) : 0);
+        return (wants_input(wanted, 0) ? input_bit(1) : 0) |
+               (wants_input(wanted, 1) ? input_bit(0) : 0);
     }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
 
-/// matmul for vectors and matrices: a rank-1 operand gains an axis for the product and loses it after.
+/// matmul for vectors and matrices: a rank-1 operand gains an axis for the product and loses it
+/// after.
 template <class X, class Product>
 X promoted_matmul(const X& a, const X& b, Product product) {
     if (a.rank() >= 2 && b.rank() >= 2) return product(a, b);

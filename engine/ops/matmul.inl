@@ -1,4 +1,5 @@
-// dA = G·Bᵀ, dB = Aᵀ·G, summed over broadcast leading axes. Included by autograd/ops/matmul.cpp only.
+// dA = G·Bᵀ, dB = Aᵀ·G, summed over broadcast leading axes. Included by autograd/ops/matmul.cpp
+// only.
 #pragma once
 
 #include "engine/ops/matmul.h"
@@ -11,7 +12,8 @@ void Matmul::vjp(Vjp<X>& c) {
     if (!c.wants(1)) return;
     const X a = c.in(0);
     const Shape b = c.in_shape(1);
-    if (b.rank() == 2 && a.rank() > 2) {  // one product with a long inner axis instead of a sum of many
+    if (b.rank() == 2 &&
+        a.rank() > 2) {  // one product with a long inner axis instead of a sum of many
         c.give(1, matmul(transpose(reshape(a, {-1, b[0]})), reshape(c.g(), {-1, b[1]})));
     } else {
         c.give(1, sum_to(matmul(transpose(a), c.g()), b));

@@ -2,22 +2,26 @@
 //
 //   struct Name {
 //       static constexpr const char* name;
-//       struct Attrs { … };                                   trivially copyable
-//       static Tensor forward(const Attrs&, const Tensor&…);  checks, infers the shape, computes
-//       static constexpr unsigned needs(unsigned wanted);     what vjp reads for those inputs: input_bit(i), output_bit
-//       template <class X> static void vjp(Vjp<X>&);          in an .inl, written once for X = Tensor and X = Var
+//       struct Attrs { … };                        trivially copyable
+//       static Tensor forward(const Attrs&, std::span<const Tensor>);
+//                                                  checks, infers the shape, computes
+//       static constexpr unsigned needs(unsigned wanted);
+//                                                  what vjp reads: input_bit(i), output_bit
+//       template <class X> static void vjp(Vjp<X>&);
+//                                                  in an .inl, once for X = Tensor and X = Var
 //   };
 //
-// vjp reads the cotangent of the result with c.g(), saved values with c.in(i) and c.out(), and gives back one value for
-// each wanted input with c.give(i, …). It calls only functions that Tensor and Var share, so the same text yields
-// second derivatives.
+// vjp reads the cotangent of the result with c.g(), saved values with c.in(i) and c.out(), and
+// gives back one value for each wanted input with c.give(i, …). It calls only functions that Tensor
+// and Var share, so the same text yields second derivatives.
 #pragma once
 
 #include "engine/types.h"
 
 namespace mercer {
 
-/// Specialised by autograd for X = Tensor and X = Var: attrs(), g(), in(i), value(i), out(), in_shape(i), wants(i), give(i, x).
+/// Specialised by autograd for X = Tensor and X = Var: attrs(), g(), in(i), value(i), out(),
+/// in_shape(i), wants(i), give(i, x).
 template <class X>
 class Vjp;
 

@@ -17,14 +17,17 @@ namespace {
 
 int dtype_index(const PointwiseOp& op, DType dtype) {
     if (!is_floating(dtype))
-        throw DTypeError(op.name, "works on f32 and f64, got " + std::string(name_of(dtype)) + "; use cast");
+        throw DTypeError(op.name,
+                         "works on f32 and f64, got " + std::string(name_of(dtype)) + "; use cast");
     return dtype == DType::f64;
 }
 
 void require_same_dtype(const PointwiseOp& op, const Tensor& a, const Tensor& b) {
     if (a.dtype() != b.dtype())
-        throw DTypeError(op.name, "dtypes differ: " + std::string(name_of(a.dtype())) + to_string(a.shape()) + " vs " +
-                                      std::string(name_of(b.dtype())) + to_string(b.shape()) + "; use cast on one");
+        throw DTypeError(op.name, "dtypes differ: " + std::string(name_of(a.dtype())) +
+                                      to_string(a.shape()) + " vs " +
+                                      std::string(name_of(b.dtype())) + to_string(b.shape()) +
+                                      "; use cast on one");
 }
 
 struct Operands {
@@ -32,8 +35,10 @@ struct Operands {
     std::array<Strides, 2 * max_pointwise_inputs + 2> strides;
     int n = 0;
     void add(const PointwiseOp& op, const Tensor& t, const Shape& shape) {
-        if (t.defined()) strides[size_t(n)] = cpu::broadcast_strides(op.name, t.shape(), t.strides(), shape);
-        else strides[size_t(n)] = Dims::filled(shape.rank(), 0);
+        if (t.defined())
+            strides[size_t(n)] = cpu::broadcast_strides(op.name, t.shape(), t.strides(), shape);
+        else
+            strides[size_t(n)] = Dims::filled(shape.rank(), 0);
         tensors[size_t(n++)] = &t;
     }
     std::span<const Tensor* const> values() const { return {tensors.data(), size_t(n)}; }
@@ -60,15 +65,18 @@ Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const 
     Tensor y = Tensor::empty(shape, x[0]->dtype());
     std::array<Strides, max_pointwise_inputs> strides;
     for (size_t k = 0; k < x.size(); ++k)
-        strides[k] = x[k]->shape() == shape ? x[k]->strides()
-                                            : cpu::broadcast_strides(op.name, x[k]->shape(), x[k]->strides(), shape);
+        strides[k] = x[k]->shape() == shape
+                         ? x[k]->strides()
+                         : cpu::broadcast_strides(op.name, x[k]->shape(), x[k]->strides(), shape);
     const cpu::PointwiseKernels& kernels = op.kernels();
-    cpu::run_pointwise(kernels.forward[dtype], kernels.cost, shape, x, std::span(strides.data(), x.size()), {&y, 1}, state);
+    cpu::run_pointwise(kernels.forward[dtype], kernels.cost, shape, x,
+                       std::span(strides.data(), x.size()), {&y, 1}, state);
     return y;
 }
 
-PointwiseGradients pointwise_backward(const PointwiseOp& op, const Tensor& g, std::span<const Tensor> x, const Tensor& y,
-                                      unsigned wanted, const void* state) {
+PointwiseGradients pointwise_backward(const PointwiseOp& op, const Tensor& g,
+                                      std::span<const Tensor> x, const Tensor& y, unsigned wanted,
+                                      const void* state) {
     const OperationScope scope(op.name);
     Operands in;
     in.add(op, g, g.shape());
@@ -76,12 +84,13 @@ PointwiseGradients pointwise_backward(const PointwiseOp& op, const Tensor& g, st
     in.add(op, y, g.shape());
     PointwiseGradients out = outputs(g.shape(), g.dtype(), wanted);
     const cpu::PointwiseKernels& kernels = op.kernels();
-    cpu::run_pointwise(kernels.backward[dtype_index(op, g.dtype())], kernels.cost, g.shape(), in.values(), in.steps(),
-                       std::span(out.data(), x.size()), state);
+    cpu::run_pointwise(kernels.backward[dtype_index(op, g.dtype())], kernels.cost, g.shape(),
+                       in.values(), in.steps(), std::span(out.data(), x.size()), state);
     return out;
 }
 
-PointwiseGradients pointwise_second(const PointwiseOp& op, const Tensor& g, std::span<const Tensor> x, const Tensor& y,
+PointwiseGradients pointwise_second(const PointwiseOp& op, const Tensor& g,
+                                    std::span<const Tensor> x, const Tensor& y,
                                     std::span<const Tensor> c, unsigned wanted, const void* state) {
     const OperationScope scope(op.name);
     Operands in;
@@ -91,8 +100,8 @@ PointwiseGradients pointwise_second(const PointwiseOp& op, const Tensor& g, std:
     for (const Tensor& t : c) in.add(op, t, g.shape());
     PointwiseGradients out = outputs(g.shape(), g.dtype(), wanted);
     const cpu::PointwiseKernels& kernels = op.kernels();
-    cpu::run_pointwise(kernels.second[dtype_index(op, g.dtype())], kernels.cost, g.shape(), in.values(), in.steps(),
-                       std::span(out.data(), 1 + x.size()), state);
+    cpu::run_pointwise(kernels.second[dtype_index(op, g.dtype())], kernels.cost, g.shape(),
+                       in.values(), in.steps(), std::span(out.data(), 1 + x.size()), state);
     return out;
 }
 
@@ -100,13 +109,15 @@ void add_in_place(Tensor& a, const Tensor& b) {
     const cpu::PointwiseKernels& kernels = pointwise_op("add").kernels();
     const Tensor* const x[] = {&a, &b};
     const Strides strides[] = {a.strides(), b.strides()};
-    cpu::run_pointwise(kernels.forward[a.dtype() == DType::f64], kernels.cost, a.shape(), x, strides, {&a, 1}, nullptr);
+    cpu::run_pointwise(kernels.forward[a.dtype() == DType::f64], kernels.cost, a.shape(), x,
+                       strides, {&a, 1}, nullptr);
 }
 
 unsigned pointwise_needs(const PointwiseOp& op) { return op.kernels().needs; }
 int pointwise_arity(const PointwiseOp& op) { return op.kernels().arity; }
 
-// ---- the built-in ones, from the list ------------------------------------------------------------
+// ---- the built-in ones, from the list
+// ------------------------------------------------------------
 
 #define STRUCTURAL(...)
 #define POINTWISE(name, ...) MERCER_DISPATCH(cpu::PointwiseKernels, name##_kernels)
@@ -121,7 +132,8 @@ namespace builtin {
 #undef STRUCTURAL
 
 #define STRUCTURAL(name, type, latex) {#name, latex, nullptr, ""},
-#define POINTWISE(name, formula, arity, family, latex, domain, cost) {#name, latex, &builtin::name##_op, domain},
+#define POINTWISE(name, formula, arity, family, latex, domain, cost) \
+    {#name, latex, &builtin::name##_op, domain},
 std::span<const OperationInfo> operations() {
     static constexpr OperationInfo list[] = {
 #include "engine/ops/ops.def"
@@ -134,18 +146,19 @@ std::span<const OperationInfo> operations() {
 const PointwiseOp& pointwise_op(std::string_view name) {
     for (const OperationInfo& info : operations())
         if (info.pointwise && info.name == name) return *info.pointwise;
-    throw ValueError("pointwise_op", "no pointwise operation is called '" + std::string(name) + "'");
+    throw ValueError("pointwise_op",
+                     "no pointwise operation is called '" + std::string(name) + "'");
 }
 
-#define MERCER_FUNCTION_1(name)                                               \
-    Tensor name(const Tensor& x) {                                            \
-        const Tensor* const operands[] = {&x};                                \
-        return pointwise(builtin::name##_op, operands);                       \
+#define MERCER_FUNCTION_1(name)                         \
+    Tensor name(const Tensor& x) {                      \
+        const Tensor* const operands[] = {&x};          \
+        return pointwise(builtin::name##_op, operands); \
     }
-#define MERCER_FUNCTION_2(name)                                  \
-    Tensor name(const Tensor& a, const Tensor& b) {              \
-        const Tensor* const operands[] = {&a, &b};               \
-        return pointwise(builtin::name##_op, operands);          \
+#define MERCER_FUNCTION_2(name)                         \
+    Tensor name(const Tensor& a, const Tensor& b) {     \
+        const Tensor* const operands[] = {&a, &b};      \
+        return pointwise(builtin::name##_op, operands); \
     }
 #define STRUCTURAL(...)
 #define POINTWISE(name, formula, arity, ...) MERCER_FUNCTION_##arity(name)

@@ -8,11 +8,13 @@
 namespace mercer {
 namespace {
 
-// Brings the reduced axes together: (outer, n, inner) without a copy where they are neighbours already.
+// Brings the reduced axes together: (outer, n, inner) without a copy where they are neighbours
+// already.
 Tensor reduce(const char* name, cpu::Reduction op, const ReduceAttrs& attrs, const Tensor& x) {
     const OperationScope scope(name);
     if (!is_floating(x.dtype()))
-        throw DTypeError(name, "works on f32 and f64, got " + std::string(name_of(x.dtype())) + "; use cast");
+        throw DTypeError(
+            name, "works on f32 and f64, got " + std::string(name_of(x.dtype())) + "; use cast");
     Shape shape = kept_shape(x.shape(), attrs.axes);
     if (!attrs.keep)
         for (int i = x.rank() - 1; i >= 0; --i)
@@ -25,11 +27,13 @@ Tensor reduce(const char* name, cpu::Reduction op, const ReduceAttrs& attrs, con
         }
     if (first < 0) return reshape(x, shape).contiguous();
     bool neighbours = true;
-    for (int i = first; i <= last; ++i) neighbours = neighbours && ((attrs.axes & (1u << i)) || x.shape()[i] == 1);
+    for (int i = first; i <= last; ++i)
+        neighbours = neighbours && ((attrs.axes & (1u << i)) || x.shape()[i] == 1);
     int64_t outer = 1, n = 1, inner = 1;
     Tensor source = x;
     if (neighbours) {
-        for (int i = 0; i < x.rank(); ++i) (i < first ? outer : i <= last ? n : inner) *= x.shape()[i];
+        for (int i = 0; i < x.rank(); ++i)
+            (i < first ? outer : i <= last ? n : inner) *= x.shape()[i];
     } else {
         int axes[Dims::max_rank], k = 0;
         for (int i = 0; i < x.rank(); ++i)
@@ -49,7 +53,8 @@ ReduceAttrs reduce_axes(const char* operation, std::span<const int> axes, int ra
     unsigned mask = 0;
     for (int axis : axes) {
         const unsigned bit = 1u << normal_axis(operation, axis, rank);
-        if (mask & bit) throw ShapeError(operation, "axis " + std::to_string(axis) + " is named twice");
+        if (mask & bit)
+            throw ShapeError(operation, "axis " + std::to_string(axis) + " is named twice");
         mask |= bit;
     }
     return {mask, keep};
@@ -69,20 +74,26 @@ int64_t reduced_count(const Shape& shape, unsigned axes) {
     return n;
 }
 
-Tensor Sum::forward(const Attrs& a, std::span<const Tensor> x) { return reduce(name, cpu::Reduction::sum, a, x[0]); }
+Tensor Sum::forward(const Attrs& a, std::span<const Tensor> x) {
+    return reduce(name, cpu::Reduction::sum, a, x[0]);
+}
 Tensor Mean::forward(const Attrs& a, std::span<const Tensor> x) {
     return reduce(name, cpu::Reduction::sum, a, x[0]) / double(reduced_count(x[0].shape(), a.axes));
 }
-Tensor Max::forward(const Attrs& a, std::span<const Tensor> x) { return reduce(name, cpu::Reduction::max, a, x[0]); }
-Tensor Min::forward(const Attrs& a, std::span<const Tensor> x) { return reduce(name, cpu::Reduction::min, a, x[0]); }
+Tensor Max::forward(const Attrs& a, std::span<const Tensor> x) {
+    return reduce(name, cpu::Reduction::max, a, x[0]);
+}
+Tensor Min::forward(const Attrs& a, std::span<const Tensor> x) {
+    return reduce(name, cpu::Reduction::min, a, x[0]);
+}
 
-#define MERCER_REDUCTION(function, Op)                                                              \
-    Tensor function(const Tensor& x, std::span<const int> axes, bool keep) {                        \
-        return Op::forward(reduce_axes(#function, axes, x.rank(), keep), {&x, 1});                  \
-    }                                                                                               \
-    Tensor function(const Tensor& x, std::initializer_list<int> axes, bool keep) {                  \
-        return function(x, std::span(axes.begin(), axes.size()), keep);                             \
-    }                                                                                               \
+#define MERCER_REDUCTION(function, Op)                                             \
+    Tensor function(const Tensor& x, std::span<const int> axes, bool keep) {       \
+        return Op::forward(reduce_axes(#function, axes, x.rank(), keep), {&x, 1}); \
+    }                                                                              \
+    Tensor function(const Tensor& x, std::initializer_list<int> axes, bool keep) { \
+        return function(x, std::span(axes.begin(), axes.size()), keep);            \
+    }                                                                              \
     Tensor function(const Tensor& x) { return Op::forward(reduce_all(x.rank()), {&x, 1}); }
 MERCER_REDUCTION(sum, Sum)
 MERCER_REDUCTION(mean, Mean)

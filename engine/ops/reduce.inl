@@ -19,7 +19,8 @@ void Sum::vjp(Vjp<X>& c) {
 
 template <class X>
 void Mean::vjp(Vjp<X>& c) {
-    c.give(0, spread(c) * (1.0 / double(reduced_count(c.in_shape(0), c.template attrs<ReduceAttrs>().axes))));
+    c.give(0, spread(c) * (1.0 / double(reduced_count(c.in_shape(0),
+                                                      c.template attrs<ReduceAttrs>().axes))));
 }
 
 /// Equal extrema share: g · [x = y] / #[x = y]

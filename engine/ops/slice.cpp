@@ -43,8 +43,10 @@ Tensor Concat::forward(const Attrs& a, std::span<const Tensor> x) {
         Shape other = t.shape();
         if (other.rank() == shape.rank()) other[a.axis] = shape[a.axis];
         if (!(other == shape) || t.dtype() != x[0].dtype())
-            throw ShapeError(name, "parts differ beside axis " + std::to_string(a.axis) + ": " + std::string(name_of(x[0].dtype())) +
-                                       to_string(x[0].shape()) + " vs " + std::string(name_of(t.dtype())) + to_string(t.shape()));
+            throw ShapeError(name, "parts differ beside axis " + std::to_string(a.axis) + ": " +
+                                       std::string(name_of(x[0].dtype())) +
+                                       to_string(x[0].shape()) + " vs " +
+                                       std::string(name_of(t.dtype())) + to_string(t.shape()));
         shape[a.axis] += t.shape()[a.axis];
     }
     Tensor out = Tensor::empty(shape, x[0].dtype());
@@ -66,9 +68,11 @@ Tensor unslice(const Tensor& x, const Shape& shape, int axis, int64_t begin, int
     Shape rest = x.shape();
     if (rest.rank() == shape.rank()) rest[axis] = shape[axis];
     const int64_t last = begin + (x.rank() == shape.rank() ? x.shape()[axis] - 1 : 0) * step;
-    if (!(rest == shape) || (x.count() > 0 && (begin < 0 || last < 0 || begin >= shape[axis] || last >= shape[axis])))
-        throw ShapeError("unslice", to_string(x.shape()) + " at " + std::to_string(begin) + " by " + std::to_string(step) +
-                                        " does not fit axis " + std::to_string(axis) + " of " + to_string(shape));
+    if (!(rest == shape) ||
+        (x.count() > 0 && (begin < 0 || last < 0 || begin >= shape[axis] || last >= shape[axis])))
+        throw ShapeError("unslice", to_string(x.shape()) + " at " + std::to_string(begin) + " by " +
+                                        std::to_string(step) + " does not fit axis " +
+                                        std::to_string(axis) + " of " + to_string(shape));
     return Unslice::forward({shape, axis, begin, step}, {&x, 1});
 }
 
@@ -76,6 +80,8 @@ Tensor concat(std::span<const Tensor> xs, int axis) {
     if (xs.empty()) throw ShapeError("concat", "needs at least one tensor");
     return Concat::forward({normal_axis("concat", axis, xs[0].rank())}, xs);
 }
-Tensor concat(std::initializer_list<Tensor> xs, int axis) { return concat(std::span(xs.begin(), xs.size()), axis); }
+Tensor concat(std::initializer_list<Tensor> xs, int axis) {
+    return concat(std::span(xs.begin(), xs.size()), axis);
+}
 
 }  // namespace mercer

@@ -44,12 +44,14 @@ void for_rows(const Tensor& x, Body body) {
 Tensor Softmax::forward(const Attrs& attrs, std::span<const Tensor> x) {
     const OperationScope scope(name);
     if (!is_floating(x[0].dtype()))
-        throw DTypeError(name, "works on f32 and f64, got " + std::string(name_of(x[0].dtype())) + "; use cast");
+        throw DTypeError(
+            name, "works on f32 and f64, got " + std::string(name_of(x[0].dtype())) + "; use cast");
     const Tensor in = as_rows(x[0], attrs.axis);
     const Tensor out = Tensor::empty(in.shape(), in.dtype());
     const auto kernel = softmax_table().forward[in.dtype() == DType::f64];
     for_rows(in, [&](int64_t at, int64_t rows, int64_t n) {
-        kernel(static_cast<const char*>(in.raw()) + at, static_cast<char*>(out.raw()) + at, rows, n);
+        kernel(static_cast<const char*>(in.raw()) + at, static_cast<char*>(out.raw()) + at, rows,
+               n);
     });
     return from_rows(out, attrs.axis);
 }

@@ -1,5 +1,6 @@
-// Dual numbers a + ε·d, ε² = 0: a formula evaluated on Dual<V> yields its value and its exact directional derivative.
-// Dual<Dual<V>> yields second derivatives. Every function that a formula may call has its rule here, once.
+// Dual numbers a + ε·d, ε² = 0: a formula evaluated on Dual<V> yields its value and its exact
+// directional derivative. Dual<Dual<V>> yields second derivatives. Every function that a formula
+// may call has its rule here, once.
 #pragma once
 
 #include "engine/simd/math.h"
@@ -16,13 +17,14 @@ struct Dual {
     Dual() = default;
     MERCER_INLINE Dual(V value) : v(value), d(Scalar(0)) {}
     MERCER_INLINE Dual(V value, V derivative) : v(value), d(derivative) {}
-    MERCER_INLINE Dual(Scalar constant)
-        requires(!__is_same(V, Scalar))
+    MERCER_INLINE Dual(Scalar constant) requires(!__is_same(V, Scalar))
         : v(constant), d(Scalar(0)) {}
 
     MERCER_INLINE friend Dual operator+(Dual a, Dual b) { return {a.v + b.v, a.d + b.d}; }
     MERCER_INLINE friend Dual operator-(Dual a, Dual b) { return {a.v - b.v, a.d - b.d}; }
-    MERCER_INLINE friend Dual operator*(Dual a, Dual b) { return {a.v * b.v, a.d * b.v + a.v * b.d}; }
+    MERCER_INLINE friend Dual operator*(Dual a, Dual b) {
+        return {a.v * b.v, a.d * b.v + a.v * b.d};
+    }
     MERCER_INLINE friend Dual operator/(Dual a, Dual b) {
         const V q = a.v / b.v;
         return {q, (a.d - q * b.d) / b.v};

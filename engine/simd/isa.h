@@ -1,8 +1,10 @@
-// Which instruction set this translation unit is compiled for, and the namespace its kernels live in.
+// Which instruction set this translation unit is compiled for, and the namespace its kernels live
+// in.
 //
-// A file listed in mercer_kernels(...) is compiled once per instruction set with MERCER_KERNEL_ISA set to
-// scalar, scalar_fma, avx2, avx512 or neon. Any other file sees the build's baseline, under a namespace of
-// its own, so that no inline function of one instruction set is ever merged with that of another.
+// A file listed in mercer_kernels(...) is compiled once per instruction set with MERCER_KERNEL_ISA
+// set to scalar, scalar_fma, avx2, avx512 or neon. Any other file sees the build's baseline, under
+// a namespace of its own, so that no inline function of one instruction set is ever merged with
+// that of another.
 #pragma once
 
 #include <cstddef>

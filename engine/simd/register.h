@@ -1,4 +1,5 @@
-// The compiler's vector type of T over one machine register of MERCER_REGISTER_BYTES (set by avx2.h, avx512.h, neon.h).
+// The compiler's vector type of T over one machine register of MERCER_REGISTER_BYTES (set by
+// avx2.h, avx512.h, neon.h).
 #pragma once
 
 #include "engine/simd/isa.h"

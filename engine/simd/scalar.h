@@ -113,8 +113,12 @@ MERCER_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
 MERCER_INLINE Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
     return MERCER_SCALAR(__fma_rn, __builtin_fma)(a.v, b.v, c.v);
 }
-MERCER_INLINE Vec<float> sqrt(Vec<float> a) { return MERCER_SCALAR(__fsqrt_rn, __builtin_sqrtf)(a.v); }
-MERCER_INLINE Vec<double> sqrt(Vec<double> a) { return MERCER_SCALAR(__dsqrt_rn, __builtin_sqrt)(a.v); }
+MERCER_INLINE Vec<float> sqrt(Vec<float> a) {
+    return MERCER_SCALAR(__fsqrt_rn, __builtin_sqrtf)(a.v);
+}
+MERCER_INLINE Vec<double> sqrt(Vec<double> a) {
+    return MERCER_SCALAR(__dsqrt_rn, __builtin_sqrt)(a.v);
+}
 #undef MERCER_SCALAR
 
 /// The bit pattern as integers, and back.

@@ -1,5 +1,6 @@
-// Vec<T>, T = float, double, int32_t, int64_t: the registers of one instruction set, and the few helpers that are the
-// same for all. Algorithms above it (math/, dual.h, engine/cpu) are written once.
+// Vec<T>, T = float, double, int32_t, int64_t: the registers of one instruction set, and the few
+// helpers that are the same for all. Algorithms above it (math/, dual.h, engine/cpu) are written
+// once.
 #pragma once
 
 #include "engine/simd/isa.h"
@@ -32,7 +33,8 @@ struct Format<float> {
 template <>
 struct Format<double> {
     static constexpr int mantissa = 52, bias = 1023;
-    static constexpr int64_t sign = INT64_MIN, infinity = 0x7ff0000000000000, quiet_nan = 0x7ff8000000000000;
+    static constexpr int64_t sign = INT64_MIN, infinity = 0x7ff0000000000000,
+                             quiet_nan = 0x7ff8000000000000;
     static constexpr double round_magic = 6755399441055744.0;  // 1.5 · 2^52
     static constexpr double smallest_normal = 2.2250738585072014e-308;
 };
@@ -73,7 +75,8 @@ template <class T>
 MERCER_INLINE Vec<T> minimum(Vec<T> a, Vec<T> b) {
     return select(a <= b || is_nan(a), a, b);
 }
-/// Nearest integer, ties to even, for |a| < 2^(mantissa - 1); the integer itself (`round_to_int`) or as a float.
+/// Nearest integer, ties to even, for |a| < 2^(mantissa - 1); the integer itself (`round_to_int`)
+/// or as a float.
 template <class T>
 MERCER_INLINE Vec<T> round_small(Vec<T> a) {
     return (a + Vec<T>(Format<T>::round_magic)) - Vec<T>(Format<T>::round_magic);

@@ -1,5 +1,6 @@
-// Vec<T> over one machine register. The compiler's vector types (GCC, Clang) give + - * / & | and comparisons; what
-// they lack (fused multiply-add, square root, partial loads) comes from avx2.h, avx512.h or neon.h, as `native::`.
+// Vec<T> over one machine register. The compiler's vector types (GCC, Clang) give + - * / & | and
+// comparisons; what they lack (fused multiply-add, square root, partial loads) comes from avx2.h,
+// avx512.h or neon.h, as `native::`.
 #pragma once
 
 #include "engine/simd/isa.h"

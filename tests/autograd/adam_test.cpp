@@ -28,7 +28,8 @@ TEST_CASE("six steps of algorithm 1, by hand") {
         Tensor* parameters[] = {&p};
         const Tensor gradients[] = {Tensor::from(g)};
         adam.step(parameters, gradients);
-        for (size_t i = 0; i < 3; ++i) CHECK(p.to_vector<double>()[i] == doctest::Approx(w[i]).epsilon(1e-13));
+        for (size_t i = 0; i < 3; ++i)
+            CHECK(p.to_vector<double>()[i] == doctest::Approx(w[i]).epsilon(1e-13));
     }
 }
 

@@ -30,7 +30,8 @@ struct Mutant {
             case Mutation::exchanged_arguments: return give(c, gb, ga);
             case Mutation::factor: return give(c, ga * (1 + 1e-5), gb);
             case Mutation::second_order_only:  // right values, but a term is cut off the graph
-                if constexpr (std::is_same_v<X, Var>) return give(c, ga, c.g() * a * slope.detach());
+                if constexpr (std::is_same_v<X, Var>)
+                    return give(c, ga, c.g() * a * slope.detach());
                 return give(c, ga, gb);
         }
     }
@@ -55,13 +56,16 @@ struct TransposedMatmul {
 
 template <class Op>
 GradcheckReport check() {
-    const Tensor inputs[] = {randn(Key{1, 1}, {3, 3}, DType::f64), randn(Key{1, 2}, {3, 3}, DType::f64)};
+    const Tensor inputs[] = {randn(Key{1, 1}, {3, 3}, DType::f64),
+                             randn(Key{1, 2}, {3, 3}, DType::f64)};
     return gradcheck([](std::span<const Var> x) { return record<Op>({}, {&x[0], &x[1]}); }, inputs);
 }
 
 }  // namespace
 
-TEST_CASE("a right derivative passes") { CHECK_MESSAGE(check<Mutant<Mutation::none>>().ok, check<Mutant<Mutation::none>>().failure); }
+TEST_CASE("a right derivative passes") {
+    CHECK_MESSAGE(check<Mutant<Mutation::none>>().ok, check<Mutant<Mutation::none>>().failure);
+}
 
 TEST_CASE("mutations are caught") {
     CHECK(!check<Mutant<Mutation::sign>>().ok);

@@ -10,10 +10,12 @@ TEST_CASE("first derivatives to 1e-6 and second derivatives to 1e-7, over the wh
     double first = 0, second = 0;
     for (const cases::Case& c : cases::small()) {
         const std::vector<Tensor> inputs = cases::make_inputs(c, DType::f64);
-        const GradcheckReport report = gradcheck([&](std::span<const Var> x) { return c.f(x); }, inputs);
+        const GradcheckReport report =
+            gradcheck([&](std::span<const Var> x) { return c.f(x); }, inputs);
         CHECK_MESSAGE(report.ok, c.name, ": ", report.failure);
         first = std::max(first, report.first_error);
         second = std::max(second, report.second_error);
     }
-    MESSAGE(cases::small().size() << " cases; largest relative error: first order " << first << ", second order " << second);
+    MESSAGE(cases::small().size() << " cases; largest relative error: first order " << first
+                                  << ", second order " << second);
 }

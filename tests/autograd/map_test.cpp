@@ -15,12 +15,15 @@ const PointwiseOp& gated();
 const PointwiseOp& four();
 
 namespace {
-Tensor sample(uint64_t stream, const Shape& shape, DType dtype = DType::f64) { return randn(Key{1, stream}, shape, dtype); }
+Tensor sample(uint64_t stream, const Shape& shape, DType dtype = DType::f64) {
+    return randn(Key{1, stream}, shape, dtype);
+}
 }  // namespace
 
 TEST_CASE("a lambda is the composition of its parts, to the bit") {
     const Tensor u = sample(1, {3, 17}), v = sample(2, {17});
-    CHECK(difference(map([](auto a, auto b) { return sigmoid(a) * tanh(b); }, u, v), sigmoid(u) * tanh(v)) == "");
+    CHECK(difference(map([](auto a, auto b) { return sigmoid(a) * tanh(b); }, u, v),
+                     sigmoid(u) * tanh(v)) == "");
     for (Isa isa : available_isas()) {
         set_isa(isa);
         CHECK(difference(map(gated(), u, v), sigmoid(u) * tanh(v)) == "");
@@ -30,8 +33,10 @@ TEST_CASE("a lambda is the composition of its parts, to the bit") {
 TEST_CASE("captures, choices and four arguments") {
     const Tensor x = sample(3, {33});
     const double slope = 0.1;
-    const Tensor leaky = map([slope](auto a) { return select(a > decltype(a)(0.0), a, a * slope); }, x);
-    CHECK(difference(leaky, maximum(x, Tensor::zeros({33}, DType::f64)) + minimum(x, Tensor::zeros({33}, DType::f64)) * 0.1) == "");
+    const Tensor leaky =
+        map([slope](auto a) { return select(a > decltype(a)(0.0), a, a * slope); }, x);
+    CHECK(difference(leaky, maximum(x, Tensor::zeros({33}, DType::f64)) +
+                                minimum(x, Tensor::zeros({33}, DType::f64)) * 0.1) == "");
     const Tensor a = sample(4, {5}), b = sample(5, {5}), c = sample(6, {5}), d = sample(7, {5});
     CHECK(difference(map(four(), a, b, c, d), a * b + exp(-(c * c)) / (1.0 + d * d)) == "");
 }
@@ -39,9 +44,20 @@ TEST_CASE("captures, choices and four arguments") {
 TEST_CASE("exact first and second derivatives") {
     const Tensor inputs[] = {sample(1, {3, 5}), sample(2, {5}), sample(3, {3, 1}), sample(4, {})};
     for (const GradcheckReport& r :
-         {gradcheck([](std::span<const Var> x) { return map([](auto a, auto b) { return sigmoid(a) * tanh(b); }, x[0], x[1]); }, std::span(inputs, 2)),
-          gradcheck([](std::span<const Var> x) { return map(gated(), x[0], x[1]); }, std::span(inputs, 2)),
-          gradcheck([](std::span<const Var> x) { return map(four(), x[0], x[1], x[2], x[3]); }, inputs),
-          gradcheck([](std::span<const Var> x) { return map([k = 1.5](auto a) { return softplus(a * k) + log1p(a * a) * sin(a); }, x[0]); }, std::span(inputs, 1))})
+         {gradcheck(
+              [](std::span<const Var> x) {
+                  return map([](auto a, auto b) { return sigmoid(a) * tanh(b); }, x[0], x[1]);
+              },
+              std::span(inputs, 2)),
+          gradcheck([](std::span<const Var> x) { return map(gated(), x[0], x[1]); },
+                    std::span(inputs, 2)),
+          gradcheck([](std::span<const Var> x) { return map(four(), x[0], x[1], x[2], x[3]); },
+                    inputs),
+          gradcheck(
+              [](std::span<const Var> x) {
+                  return map([k = 1.5](auto a) { return softplus(a * k) + log1p(a * a) * sin(a); },
+                             x[0]);
+              },
+              std::span(inputs, 1))})
         CHECK_MESSAGE(r.ok, r.failure);
 }

@@ -1,5 +1,5 @@
-// The same bits on every instruction set and for any number of threads, values and gradients; and a floating-point
-// environment that no operation changes.
+// The same bits on every instruction set and for any number of threads, values and gradients; and a
+// floating-point environment that no operation changes.
 #include <doctest/doctest.h>
 
 #if defined(__x86_64__)
@@ -32,7 +32,8 @@ unsigned float_control() {
 }
 
 // Value, first gradients, and gradients of a gradient.
-std::vector<Tensor> results(const cases::Case& c, std::span<const Tensor> inputs, bool second_order) {
+std::vector<Tensor> results(const cases::Case& c, std::span<const Tensor> inputs,
+                            bool second_order) {
     Tape tape;
     std::vector<Var> x;
     for (const Tensor& t : inputs) x.push_back(tape.watch(t));
@@ -43,7 +44,9 @@ std::vector<Tensor> results(const cases::Case& c, std::span<const Tensor> inputs
     const std::vector<Var> g = tape.gradient(y, x, CreateGraph{u});
     for (const Var& v : g) out.push_back(v.value());
     if (!second_order || g[0].is_constant()) return out;
-    for (const Tensor& t : tape.gradient(g[0], x, {.retain = false, .cotangent = randn(Key{8, 8}, g[0].shape(), g[0].dtype())})) out.push_back(t);
+    for (const Tensor& t : tape.gradient(
+             g[0], x, {.retain = false, .cotangent = randn(Key{8, 8}, g[0].shape(), g[0].dtype())}))
+        out.push_back(t);
     return out;
 }
 
@@ -62,9 +65,13 @@ void compare(const cases::Case& c, DType dtype, bool special, bool second_order)
     if (special)
         for (Tensor& t : inputs) {
             const double inf = std::numeric_limits<double>::infinity();
-            const std::vector<double> odd{0.0, -0.0, inf, -inf, std::numeric_limits<double>::quiet_NaN(), 1e-310, -1e-42, 1e300, -3e38, 88.8, -103.5, 709.8, 0.5, 1e22, 3.5};
+            const std::vector<double> odd{
+                0.0,    -0.0,   inf,   -inf,  std::numeric_limits<double>::quiet_NaN(),
+                1e-310, -1e-42, 1e300, -3e38, 88.8,
+                -103.5, 709.8,  0.5,   1e22,  3.5};
             std::vector<double> values;
-            for (int64_t i = 0; i < t.count(); ++i) values.push_back(odd[size_t(i * 7 + 3) % odd.size()]);
+            for (int64_t i = 0; i < t.count(); ++i)
+                values.push_back(odd[size_t(i * 7 + 3) % odd.size()]);
             t = cast(Tensor::from(values, t.shape()), dtype);
         }
     set_isa(Isa::scalar);
@@ -76,10 +83,13 @@ void compare(const cases::Case& c, DType dtype, bool special, bool second_order)
             set_thread_count(threads);
             const unsigned before = float_control();
             const std::vector<Tensor> got = results(c, inputs, second_order);
-            CHECK_MESSAGE(float_control() == before, c.name, " changed the floating-point control bits");
+            CHECK_MESSAGE(float_control() == before, c.name,
+                          " changed the floating-point control bits");
             for (size_t k = 0; k < got.size(); ++k) {
                 const std::string text = difference(expected[k], got[k]);
-                CHECK_MESSAGE(text.empty(), c.name, " ", name_of(dtype), special ? " special" : "", " result ", k, " on ", name_of(isa), ", ", threads, " threads: ", text);
+                CHECK_MESSAGE(text.empty(), c.name, " ", name_of(dtype), special ? " special" : "",
+                              " result ", k, " on ", name_of(isa), ", ", threads,
+                              " threads: ", text);
             }
         }
 }
@@ -94,7 +104,9 @@ TEST_CASE("small cases, values and both orders of derivatives") {
 TEST_CASE("infinities, NaN, zeros of both signs and subnormals") {
     for (const cases::Case& c : cases::small())
         for (DType dtype : {DType::f32, DType::f64})
-            if (!c.inputs.empty() && (c.inputs[0].shape == Shape{33} || c.inputs[0].shape == Shape{3, 5})) compare(c, dtype, true, false);
+            if (!c.inputs.empty() &&
+                (c.inputs[0].shape == Shape{33} || c.inputs[0].shape == Shape{3, 5}))
+                compare(c, dtype, true, false);
 }
 
 TEST_CASE("large cases: several chunks, tiles and threads") {

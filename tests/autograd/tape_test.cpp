@@ -38,7 +38,8 @@ TEST_CASE("constants cost no tape") {
 
 TEST_CASE("only what is asked for; zeros where nothing flows") {
     Tape tape;
-    const Var a = tape.watch(numbers({1, 2})), b = tape.watch(numbers({3, 4})), unused = tape.watch(numbers({5, 6, 7}));
+    const Var a = tape.watch(numbers({1, 2})), b = tape.watch(numbers({3, 4})),
+              unused = tape.watch(numbers({5, 6, 7}));
     const Var loss = sum(a * b);
     const auto [da, dz] = tape.gradient(loss, {a, unused});
     CHECK(da.to_vector<float>() == std::vector<float>{3, 4});
@@ -54,8 +55,10 @@ TEST_CASE("a value used twice, a loss that is a leaf, a given cotangent") {
     CHECK(tape.gradient(x, {x})[0].item<float>() == 1);
     const Var y = tape.watch(numbers({1, 2}));
     CHECK_THROWS_AS(tape.gradient(y * 2.0, {y}), TapeError);
-    CHECK(tape.gradient(y * 2.0, {y}, {.retain = false, .cotangent = numbers({1, 10})})[0].to_vector<float>() == std::vector<float>{2, 20});
-    CHECK_THROWS_AS(tape.gradient(y * 2.0, {y}, {.retain = false, .cotangent = numbers({1})}), ShapeError);
+    CHECK(tape.gradient(y * 2.0, {y}, {.retain = false, .cotangent = numbers({1, 10})})[0]
+              .to_vector<float>() == std::vector<float>{2, 20});
+    CHECK_THROWS_AS(tape.gradient(y * 2.0, {y}, {.retain = false, .cotangent = numbers({1})}),
+                    ShapeError);
 }
 
 TEST_CASE("saved values are dropped on the way, unless retained") {
@@ -124,7 +127,8 @@ TEST_CASE("higher orders: x⁵ through products, to the fifth") {
 TEST_CASE("third derivatives of a compiled formula are refused by name") {
     Tape tape;
     const Var x = tape.watch(Tensor::scalar(0.5, DType::f64));
-    const Var first = tape.gradient(gelu(x), {x}, create_graph)[0], second = tape.gradient(first, {x}, create_graph)[0];
+    const Var first = tape.gradient(gelu(x), {x}, create_graph)[0],
+              second = tape.gradient(first, {x}, create_graph)[0];
     try {
         tape.gradient(second, {x});
         FAIL("no error");
@@ -146,7 +150,8 @@ TEST_CASE("a Hessian-vector product through a layer and a softmax") {
         return t.gradient(loss_at(p), {p})[0];
     };
     const double h = 1e-5;
-    const Tensor difference = (gradient_at(w.value() + v * h) - gradient_at(w.value() - v * h)) / (2 * h);
+    const Tensor difference =
+        (gradient_at(w.value() + v * h) - gradient_at(w.value() - v * h)) / (2 * h);
     CHECK(max(abs(difference - hv)).item<double>() < 1e-9);
 }
 
@@ -171,7 +176,9 @@ TEST_CASE("softmax: the fused derivative is the text's") {
 TEST_CASE("kinks have their stated convention") {
     Tape tape;
     const Var x = tape.watch(numbers({-1, 0, 2}));
-    const auto slope = [&](const Var& y) { return tape.gradient(sum(y), {x})[0].to_vector<float>(); };
+    const auto slope = [&](const Var& y) {
+        return tape.gradient(sum(y), {x})[0].to_vector<float>();
+    };
     CHECK(slope(relu(x)) == std::vector<float>{0, 0, 1});
     CHECK(slope(abs(x)) == std::vector<float>{-1, 0, 1});
     CHECK(slope(maximum(x, Tensor::from({0, 0, 0}))) == std::vector<float>{0, 1, 1});

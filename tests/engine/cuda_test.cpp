@@ -1,4 +1,5 @@
-// Pointwise formulas on the device against the CPU: values, first and second derivatives, bit for bit.
+// Pointwise formulas on the device against the CPU: values, first and second derivatives, bit for
+// bit.
 #include <doctest/doctest.h>
 
 #include <iostream>
@@ -16,7 +17,9 @@ namespace {
 
 bool skipped() {
     if (cuda::device_count() > 0) return false;
-    std::cout << "[skipped] " << (cuda::is_built() ? "no CUDA device on this machine" : "built without CUDA") << std::endl;
+    std::cout << "[skipped] "
+              << (cuda::is_built() ? "no CUDA device on this machine" : "built without CUDA")
+              << std::endl;
     return true;
 }
 
@@ -43,12 +46,19 @@ TEST_CASE("device and host give the same bits") {
                 x.push_back(sample(info, uint64_t(k), dtype));
                 c.push_back(randn(Key{6, uint64_t(k)}, {10007}, dtype));
             }
-            const Tensor g = randn(Key{7, 0}, {10007}, dtype), y = pointwise(*info.pointwise, refs(x));
+            const Tensor g = randn(Key{7, 0}, {10007}, dtype),
+                         y = pointwise(*info.pointwise, refs(x));
             CHECK_MESSAGE(difference(y, cuda::pointwise(info.name, x)) == "", info.name);
-            const auto first = pointwise_backward(*info.pointwise, g, x, y, ~0u), first_there = cuda::pointwise_backward(info.name, g, x, y);
-            for (size_t k = 0; k < x.size(); ++k) CHECK_MESSAGE(difference(first[k], first_there[k]) == "", info.name, " backward ", k);
-            const auto second = pointwise_second(*info.pointwise, g, x, y, c, ~0u), second_there = cuda::pointwise_second(info.name, g, x, y, c);
-            for (size_t k = 0; k <= x.size(); ++k) CHECK_MESSAGE(difference(second[k], second_there[k]) == "", info.name, " second ", k);
+            const auto first = pointwise_backward(*info.pointwise, g, x, y, ~0u),
+                       first_there = cuda::pointwise_backward(info.name, g, x, y);
+            for (size_t k = 0; k < x.size(); ++k)
+                CHECK_MESSAGE(difference(first[k], first_there[k]) == "", info.name, " backward ",
+                              k);
+            const auto second = pointwise_second(*info.pointwise, g, x, y, c, ~0u),
+                       second_there = cuda::pointwise_second(info.name, g, x, y, c);
+            for (size_t k = 0; k <= x.size(); ++k)
+                CHECK_MESSAGE(difference(second[k], second_there[k]) == "", info.name, " second ",
+                              k);
         }
     }
 }

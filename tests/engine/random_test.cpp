@@ -14,7 +14,8 @@ using Words = std::array<uint32_t, 4>;
 // Random123 1.14, tests/kat_vectors, rows "philox4x32 10".
 TEST_CASE("known answers of Philox4x32-10") {
     CHECK(philox({0, 0, 0, 0}, {0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
-    CHECK(philox({~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}) == Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+    CHECK(philox({~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}) ==
+          Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
     CHECK(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
           Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
@@ -22,7 +23,8 @@ TEST_CASE("known answers of Philox4x32-10") {
 TEST_CASE("moments") {
     const int64_t n = 1 << 20;
     for (DType dtype : {DType::f32, DType::f64}) {
-        const Tensor z = cast(randn(Key{1, 2}, {n}, dtype), DType::f64), u = cast(uniform(Key{1, 3}, {n}, dtype, -1, 3), DType::f64);
+        const Tensor z = cast(randn(Key{1, 2}, {n}, dtype), DType::f64),
+                     u = cast(uniform(Key{1, 3}, {n}, dtype, -1, 3), DType::f64);
         const auto average = [](const Tensor& t) { return mean(t).item<double>(); };
         CHECK(std::abs(average(z)) < 5 / std::sqrt(double(n)));
         CHECK(std::abs(average(square(z)) - 1) < 5 * std::sqrt(2.0 / double(n)));
@@ -32,16 +34,19 @@ TEST_CASE("moments") {
         CHECK(max(u).item<double>() < 3);
         // neighbours and the two halves of a Box–Muller pair are uncorrelated
         for (int64_t lag : {1, 128})
-            CHECK(std::abs(average(slice(z, 0, 0, n - lag) * slice(z, 0, lag, n))) < 5 / std::sqrt(double(n)));
+            CHECK(std::abs(average(slice(z, 0, 0, n - lag) * slice(z, 0, lag, n))) <
+                  5 / std::sqrt(double(n)));
     }
 }
 
 TEST_CASE("element i depends on key and i only") {
-    const std::vector<float> many = randn(Key{5, 6}, {1000}).to_vector<float>(), few = randn(Key{5, 6}, {300}).to_vector<float>();
+    const std::vector<float> many = randn(Key{5, 6}, {1000}).to_vector<float>(),
+                             few = randn(Key{5, 6}, {300}).to_vector<float>();
     CHECK(std::equal(few.begin(), few.end(), many.begin()));
     CHECK(randn(Key{5, 7}, {300}).to_vector<float>() != few);
     CHECK(randn(Key{5, 6}.split(0), {300}).to_vector<float>() != few);
-    CHECK(randn(Key{5, 6}.split(0), {300}).to_vector<float>() != randn(Key{5, 6}.split(1), {300}).to_vector<float>());
+    CHECK(randn(Key{5, 6}.split(0), {300}).to_vector<float>() !=
+          randn(Key{5, 6}.split(1), {300}).to_vector<float>());
 }
 
 TEST_CASE("a permutation holds every number once") {

@@ -75,19 +75,30 @@ TEST_CASE("external memory is wrapped without a copy and given back once") {
 }
 
 TEST_CASE("casts saturate") {
-    const Tensor t = Tensor::from(std::vector<double>{1.9, -1.9, 1e20, -1e20, std::numeric_limits<double>::quiet_NaN(), 2147483647.0, 0});
-    CHECK(cast(t, DType::i32).to_vector<int32_t>() == std::vector<int32_t>{1, -1, INT32_MAX, INT32_MIN, 0, INT32_MAX, 0});
-    CHECK(cast(t, DType::i64).to_vector<int64_t>() == std::vector<int64_t>{1, -1, INT64_MAX, INT64_MIN, 0, 2147483647, 0});
-    CHECK(cast(t, DType::boolean).to_vector<int32_t>() == std::vector<int32_t>{1, 1, 1, 1, 1, 1, 0});
-    CHECK(cast(Tensor::from(std::vector<int64_t>{int64_t{1} << 40}), DType::i32).item<int32_t>() == INT32_MAX);
+    const Tensor t = Tensor::from(std::vector<double>{
+        1.9, -1.9, 1e20, -1e20, std::numeric_limits<double>::quiet_NaN(), 2147483647.0, 0});
+    CHECK(cast(t, DType::i32).to_vector<int32_t>() ==
+          std::vector<int32_t>{1, -1, INT32_MAX, INT32_MIN, 0, INT32_MAX, 0});
+    CHECK(cast(t, DType::i64).to_vector<int64_t>() ==
+          std::vector<int64_t>{1, -1, INT64_MAX, INT64_MIN, 0, 2147483647, 0});
+    CHECK(cast(t, DType::boolean).to_vector<int32_t>() ==
+          std::vector<int32_t>{1, 1, 1, 1, 1, 1, 0});
+    CHECK(cast(Tensor::from(std::vector<int64_t>{int64_t{1} << 40}), DType::i32).item<int32_t>() ==
+          INT32_MAX);
 }
 
 TEST_CASE("errors name the operation, the shapes and the fix") {
-    CHECK(message<ShapeError>([] { matmul(Tensor::zeros({8, 64}), Tensor::zeros({32, 16})); }) ==
-          "[matmul] inner dimensions differ: lhs (8,64) vs rhs (32,16)");
-    CHECK(message<ShapeError>([] { add(Tensor::zeros({2, 3}), Tensor::zeros({4})); }).find("(2,3) with (4)") != std::string::npos);
-    CHECK(message<DTypeError>([] { add(Tensor::zeros({2}), Tensor::zeros({2}, DType::f64)); }).find("use cast") != std::string::npos);
-    CHECK_THROWS_AS(add(Tensor::zeros({2}, DType::i64), Tensor::zeros({2}, DType::i64)), DTypeError);
+    CHECK(message<ShapeError>([] {
+              matmul(Tensor::zeros({8, 64}), Tensor::zeros({32, 16}));
+          }) == "[matmul] inner dimensions differ: lhs (8,64) vs rhs (32,16)");
+    CHECK(message<ShapeError>([] {
+              add(Tensor::zeros({2, 3}), Tensor::zeros({4}));
+          }).find("(2,3) with (4)") != std::string::npos);
+    CHECK(message<DTypeError>([] {
+              add(Tensor::zeros({2}), Tensor::zeros({2}, DType::f64));
+          }).find("use cast") != std::string::npos);
+    CHECK_THROWS_AS(add(Tensor::zeros({2}, DType::i64), Tensor::zeros({2}, DType::i64)),
+                    DTypeError);
     CHECK_THROWS_AS(reshape(Tensor::zeros({6}), {4, -1}), ShapeError);
     CHECK_THROWS_AS(reshape(Tensor::zeros({6}), {-1, -1}), ShapeError);
     CHECK_THROWS_AS(permute(Tensor::zeros({2, 3}), {0, 0}), ShapeError);
@@ -97,7 +108,8 @@ TEST_CASE("errors name the operation, the shapes and the fix") {
     CHECK_THROWS_AS(slice(Tensor::zeros({3}), 0, 0, 3, 0), ValueError);
     CHECK_THROWS_AS(slice(Tensor::zeros({3}), 2, 0, 3), ShapeError);
     CHECK_THROWS_AS(unslice(Tensor::zeros({3}), {5}, 0, 3, 1), ShapeError);
-    CHECK_THROWS_AS(gather(Tensor::zeros({3}), Tensor::from(std::vector<int64_t>{3}), 0), ValueError);
+    CHECK_THROWS_AS(gather(Tensor::zeros({3}), Tensor::from(std::vector<int64_t>{3}), 0),
+                    ValueError);
     CHECK_THROWS_AS(gather(Tensor::zeros({3}), Tensor::zeros({1}), 0), DTypeError);
     CHECK_THROWS_AS(where(Tensor::zeros({3}), Tensor::zeros({3}), Tensor::zeros({3})), DTypeError);
     CHECK_THROWS_AS(sum(Tensor::zeros({3}), {0, 0}), ShapeError);
@@ -111,14 +123,17 @@ TEST_CASE("errors name the operation, the shapes and the fix") {
 }
 
 TEST_CASE("conventions: empty reductions, filtered rows, NaN") {
-    constexpr float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+    constexpr float inf = std::numeric_limits<float>::infinity(),
+                    nan = std::numeric_limits<float>::quiet_NaN();
     CHECK(sum(Tensor::zeros({0})).item<float>() == 0);
     CHECK(std::isnan(mean(Tensor::zeros({0})).item<float>()));
-    CHECK(softmax(Tensor::from({-inf, -inf, -inf})).to_vector<float>() == std::vector<float>{0, 0, 0});
+    CHECK(softmax(Tensor::from({-inf, -inf, -inf})).to_vector<float>() ==
+          std::vector<float>{0, 0, 0});
     CHECK(softmax(Tensor::from({-inf, 0, -inf})).to_vector<float>() == std::vector<float>{0, 1, 0});
     CHECK(std::isnan(softmax(Tensor::from({nan, 0})).to_vector<float>()[1]));
     CHECK(std::isnan(max(Tensor::from({1, nan, 2})).item<float>()));
     CHECK(std::isnan(maximum(Tensor::from({1}), Tensor::from({nan})).item<float>()));
     CHECK(std::isnan(relu(Tensor::from({nan})).item<float>()));
-    CHECK(where(Tensor::full({1}, 0, DType::boolean), Tensor::from({nan}), Tensor::from({1})).item<float>() == 1);
+    CHECK(where(Tensor::full({1}, 0, DType::boolean), Tensor::from({nan}), Tensor::from({1}))
+              .item<float>() == 1);
 }

@@ -1,4 +1,5 @@
-// No thread before the first loop worth splitting; the host's arena; bounds from the environment. A program of its own.
+// No thread before the first loop worth splitting; the host's arena; bounds from the environment. A
+// program of its own.
 #include <doctest/doctest.h>
 #include <tbb/task_arena.h>
 
@@ -18,7 +19,9 @@ using namespace mercer;
 namespace {
 long threads_alive() {
     long n = 0;
-    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) ++n;
+    for ([[maybe_unused]] const auto& entry :
+         std::filesystem::directory_iterator("/proc/self/task"))
+        ++n;
     return n;
 }
 }  // namespace
@@ -49,7 +52,11 @@ TEST_CASE("a loop covers every item once, also in the host's arena") {
 }
 
 TEST_CASE("exceptions leave a loop, loops nest") {
-    CHECK_THROWS_AS(parallel_for(1000, 1, [](int64_t begin, int64_t) { if (begin > 500) throw ValueError("test", "inside"); }), ValueError);
+    CHECK_THROWS_AS(parallel_for(1000, 1,
+                                 [](int64_t begin, int64_t) {
+                                     if (begin > 500) throw ValueError("test", "inside");
+                                 }),
+                    ValueError);
     std::atomic<int64_t> total{0};
     parallel_for(100, 1, [&](int64_t begin, int64_t end) {
         parallel_for(100, 1, [&](int64_t b, int64_t e) { total += (end - begin) * (e - b); });

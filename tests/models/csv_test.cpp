@@ -66,7 +66,8 @@ TEST_CASE("quoted fields") {
     CHECK(csv.text(1, 1).empty());
     // A row's line counts the lines inside quotes.
     has(refusal("value\n\"two\nlines\"\n", true), "line 2, column 1 (value): found “two lines”");
-    has(refusal("name,value\n\"two\nlines\",1\nb,x\n", true), "line 4, column 2 (value): found “x”");
+    has(refusal("name,value\n\"two\nlines\",1\nb,x\n", true),
+        "line 4, column 2 (value): found “x”");
 }
 
 TEST_CASE("numbers do not depend on the locale") {

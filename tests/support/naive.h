@@ -1,4 +1,5 @@
-// The oracle's tensors: row-major, long double, plain loops. Shares no code with the engine but Shape.
+// The oracle's tensors: row-major, long double, plain loops. Shares no code with the engine but
+// Shape.
 #pragma once
 
 #include <functional>
@@ -23,7 +24,9 @@ inline int64_t total(const Shape& s) {
     return n;
 }
 
-inline Naive make(const Shape& shape) { return {shape, std::vector<Real>(size_t(total(shape)), 0)}; }
+inline Naive make(const Shape& shape) {
+    return {shape, std::vector<Real>(size_t(total(shape)), 0)};
+}
 
 /// Every index of `shape` in row-major order.
 inline void each(const Shape& shape, const std::function<void(const Shape&, size_t)>& body) {
@@ -56,7 +59,8 @@ inline Real broadcast(const Naive& x, const Shape& i) {
 inline Shape joint(const Shape& a, const Shape& b) {
     Shape out = a.rank() >= b.rank() ? a : b;
     for (int k = 1; k <= out.rank(); ++k) {
-        const int64_t x = k <= a.rank() ? a[a.rank() - k] : 1, y = k <= b.rank() ? b[b.rank() - k] : 1;
+        const int64_t x = k <= a.rank() ? a[a.rank() - k] : 1,
+                      y = k <= b.rank() ? b[b.rank() - k] : 1;
         out[out.rank() - k] = x == 1 ? y : x;
     }
     return out;

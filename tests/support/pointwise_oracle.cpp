@@ -54,14 +54,15 @@ int gelu(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) {
 int absolute(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) { return mpfr_abs(y, x, r); }
 int negative(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) { return mpfr_neg(y, x, r); }
 
-constexpr Row rows[] = {{"add", nullptr, mpfr_add},      {"sub", nullptr, mpfr_sub},       {"mul", nullptr, mpfr_mul},
-                        {"div", nullptr, mpfr_div},      {"maximum", nullptr, mpfr_max},   {"minimum", nullptr, mpfr_min},
-                        {"pow", nullptr, mpfr_pow},      {"neg", negative, nullptr},       {"square", mpfr_sqr, nullptr},
-                        {"abs", absolute, nullptr},      {"sqrt", mpfr_sqrt, nullptr},     {"exp", mpfr_exp, nullptr},
-                        {"expm1", mpfr_expm1, nullptr},  {"log", mpfr_log, nullptr},       {"log1p", mpfr_log1p, nullptr},
-                        {"sin", mpfr_sin, nullptr},      {"cos", mpfr_cos, nullptr},       {"erf", mpfr_erf, nullptr},
-                        {"tanh", mpfr_tanh, nullptr},    {"sigmoid", sigmoid, nullptr},    {"softplus", softplus, nullptr},
-                        {"relu", relu, nullptr},         {"gelu", gelu, nullptr}};
+constexpr Row rows[] = {
+    {"add", nullptr, mpfr_add},     {"sub", nullptr, mpfr_sub},     {"mul", nullptr, mpfr_mul},
+    {"div", nullptr, mpfr_div},     {"maximum", nullptr, mpfr_max}, {"minimum", nullptr, mpfr_min},
+    {"pow", nullptr, mpfr_pow},     {"neg", negative, nullptr},     {"square", mpfr_sqr, nullptr},
+    {"abs", absolute, nullptr},     {"sqrt", mpfr_sqrt, nullptr},   {"exp", mpfr_exp, nullptr},
+    {"expm1", mpfr_expm1, nullptr}, {"log", mpfr_log, nullptr},     {"log1p", mpfr_log1p, nullptr},
+    {"sin", mpfr_sin, nullptr},     {"cos", mpfr_cos, nullptr},     {"erf", mpfr_erf, nullptr},
+    {"tanh", mpfr_tanh, nullptr},   {"sigmoid", sigmoid, nullptr},  {"softplus", softplus, nullptr},
+    {"relu", relu, nullptr},        {"gelu", gelu, nullptr}};
 
 }  // namespace
 
@@ -75,7 +76,8 @@ double pointwise(std::string_view name, std::span<const double> x) {
             row.binary(y.v, a.v, b.v, MPFR_RNDN);
         return mpfr_get_d(y.v, MPFR_RNDN);
     }
-    throw std::logic_error("no oracle for the operation " + std::string(name) + ": add it to tests/support/pointwise_oracle.cpp");
+    throw std::logic_error("no oracle for the operation " + std::string(name) +
+                           ": add it to tests/support/pointwise_oracle.cpp");
 }
 
 }  // namespace oracle

@@ -1,6 +1,8 @@
-// Random fills. Word w of a tensor's sequence is word w mod 4 of Philox block ⌊w/4⌋ (counter: block, stream; key: seed).
+// Random fills. Word w of a tensor's sequence is word w mod 4 of Philox block ⌊w/4⌋ (counter:
+// block, stream; key: seed).
 //   f32: u = ⌊word/2^8⌋·2^−24           f64: u = ⌊(word pair)/2^11⌋·2^−53
-//   normals come in pairs, half a random_block apart: r = √(−2 log(1 − u)), z = r·cos(2πv), r·sin(2πv)
+//   normals come in pairs, half a random_block apart:
+//        r = √(−2 log(1 − u)), z = r·cos(2πv) and r·sin(2πv)
 #include "engine/cpu/random_table.h"
 #include "engine/philox.h"
 #include "engine/simd/math.h"
@@ -16,12 +18,14 @@ void unit_block(T* u, int64_t index, uint64_t seed, uint64_t stream) {
     constexpr int words = sizeof(T) == 4 ? 1 : 2;
     for (int i = 0; i < block * words / 4; ++i) {
         const uint64_t counter = uint64_t(index) * uint64_t(block * words / 4) + uint64_t(i);
-        const Philox p(uint32_t(counter), uint32_t(counter >> 32), uint32_t(stream), uint32_t(stream >> 32), uint32_t(seed), uint32_t(seed >> 32));
+        const Philox p(uint32_t(counter), uint32_t(counter >> 32), uint32_t(stream),
+                       uint32_t(stream >> 32), uint32_t(seed), uint32_t(seed >> 32));
         if constexpr (words == 1)
             for (int k = 0; k < 4; ++k) u[4 * i + k] = T(p.c[k] >> 8) * T(0x1p-24);
         else
             for (int k = 0; k < 2; ++k)
-                u[2 * i + k] = T(((uint64_t(p.c[2 * k + 1]) << 32) | p.c[2 * k]) >> 11) * T(0x1p-53);
+                u[2 * i + k] =
+                    T(((uint64_t(p.c[2 * k + 1]) << 32) | p.c[2 * k]) >> 11) * T(0x1p-53);
     }
 }
 
@@ -37,7 +41,8 @@ MERCER_INLINE void fill_blocks(void* out, int64_t begin, int64_t n, Fill fill) {
 }
 
 template <class T>
-void uniform(void* out, int64_t begin, int64_t n, uint64_t seed, uint64_t stream, double low, double high) {
+void uniform(void* out, int64_t begin, int64_t n, uint64_t seed, uint64_t stream, double low,
+             double high) {
     fill_blocks<T>(out, begin, n, [&](T* values, int64_t index) {
         unit_block(values, index, seed, stream);
         const T a = T(low), width = T(high - low);
@@ -66,6 +71,7 @@ void normal(void* out, int64_t begin, int64_t n, uint64_t seed, uint64_t stream)
 }  // namespace
 
 extern const cpu::RandomTable random_table;
-const cpu::RandomTable random_table = {{uniform<float>, uniform<double>}, {normal<float>, normal<double>}};
+const cpu::RandomTable random_table = {{uniform<float>, uniform<double>},
+                                       {normal<float>, normal<double>}};
 
 }  // namespace mercer::MERCER_ISA

@@ -9,10 +9,13 @@ template <class Op, class T>
 void run(const void* from, int64_t n, void* out) {
     const T* x = static_cast<const T*>(from);
     Canonical<T, Op> acc;
-    canonical_for(acc, n, [&](Vec<T>& part, int64_t i, int count) __attribute__((always_inline)) {
-        const Vec<T> v = count == Vec<T>::lanes ? Vec<T>::load(x + i) : Vec<T>::load(x + i, count, Op::template identity<T>);
-        part = Op::join(part, v);
-    });
+    canonical_for(
+        acc, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
+            const Vec<T> v = count == Vec<T>::lanes
+                                 ? Vec<T>::load(x + i)
+                                 : Vec<T>::load(x + i, count, Op::template identity<T>);
+            part = Op::join(part, v);
+        });
     *static_cast<T*>(out) = acc.total();
 }
 
@@ -30,14 +33,19 @@ void columns(const void* from, int64_t n, int64_t stride, int64_t width, void* o
             T* lane = acc + (i % canonical_lanes) * block;
             const T* row = x + i * stride;
             int c = 0;
-            for (; c + lanes <= cols; c += lanes) Op::join(Vec<T>::load(lane + c), Vec<T>::load(row + c)).store(lane + c);
+            for (; c + lanes <= cols; c += lanes)
+                Op::join(Vec<T>::load(lane + c), Vec<T>::load(row + c)).store(lane + c);
             if (c < cols)
-                Op::join(Vec<T>::load(lane + c), Vec<T>::load(row + c, cols - c, Op::template identity<T>)).store(lane + c);
+                Op::join(Vec<T>::load(lane + c),
+                         Vec<T>::load(row + c, cols - c, Op::template identity<T>))
+                    .store(lane + c);
         }
         for (int half = canonical_lanes / 2; half >= 1; half /= 2)
-            for (int j = 0; j + half < used && j < half; ++j)  // lanes from `used` on hold the identity
+            for (int j = 0; j + half < used && j < half;
+                 ++j)  // lanes from `used` on hold the identity
                 for (int c = 0; c < block; c += lanes)
-                    Op::join(Vec<T>::load(acc + j * block + c), Vec<T>::load(acc + (j + half) * block + c))
+                    Op::join(Vec<T>::load(acc + j * block + c),
+                             Vec<T>::load(acc + (j + half) * block + c))
                         .store(acc + j * block + c);
         T* to = static_cast<T*>(out) + c0;
         for (int c = 0; c < cols; ++c) to[c] = acc[c];
@@ -47,10 +55,11 @@ void columns(const void* from, int64_t n, int64_t stride, int64_t width, void* o
 }  // namespace
 
 extern const cpu::ReduceTable reduce_table;
-const cpu::ReduceTable reduce_table = {
-    {{run<SumOp, float>, run<SumOp, double>}, {run<MaxOp, float>, run<MaxOp, double>}, {run<MinOp, float>, run<MinOp, double>}},
-    {{columns<SumOp, float>, columns<SumOp, double>},
-     {columns<MaxOp, float>, columns<MaxOp, double>},
-     {columns<MinOp, float>, columns<MinOp, double>}}};
+const cpu::ReduceTable reduce_table = {{{run<SumOp, float>, run<SumOp, double>},
+                                        {run<MaxOp, float>, run<MaxOp, double>},
+                                        {run<MinOp, float>, run<MinOp, double>}},
+                                       {{columns<SumOp, float>, columns<SumOp, double>},
+                                        {columns<MaxOp, float>, columns<MaxOp, double>},
+                                        {columns<MinOp, float>, columns<MinOp, double>}}};
 
 }  // namespace mercer::MERCER_ISA

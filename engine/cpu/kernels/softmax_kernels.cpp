@@ -1,6 +1,6 @@
 // y_i = exp(x_i − m) / Σ_j exp(x_j − m), m = max x;   dx = y·(g − Σ g·y).
-// One row at a time, so that its passes (maximum, exponential and sum, scale) meet it in cache: memory sees one read and
-// one write. Sums in the canonical order.
+// One row at a time, so that its passes (maximum, exponential and sum, scale) meet it in cache:
+// memory sees one read and one write. Sums in the canonical order.
 #include "engine/cpu/canonical.h"
 #include "engine/cpu/softmax_table.h"
 #include "engine/simd/math.h"
@@ -36,17 +36,20 @@ void forward(const void* from, void* to, int64_t rows, int64_t n) {
         const T* x = static_cast<const T*>(from) + r * n;
         T* y = static_cast<T*>(to) + r * n;
         Canonical<T, PlainMax> largest;
-        canonical_for(largest, n, [&](Vec<T>& part, int64_t i, int count) __attribute__((always_inline)) {
-            part = PlainMax::join(part, load(x + i, count, lowest));
-        });
+        canonical_for(
+            largest, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
+                part = PlainMax::join(part, load(x + i, count, lowest));
+            });
         const T top = largest.total();
-        const Vec<T> m(top == lowest ? T(0) : top);  // a row of −∞ only: exp gives zeros, and so do we
+        const Vec<T> m(top == lowest ? T(0)
+                                     : top);  // a row of −∞ only: exp gives zeros, and so do we
         Canonical<T, SumOp> sum;
-        canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) __attribute__((always_inline)) {
-            const Vec<T> e = exp(load(x + i, count, lowest) - m);
-            store(e, y + i, count);
-            part = part + e;
-        });
+        canonical_for(
+            sum, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
+                const Vec<T> e = exp(load(x + i, count, lowest) - m);
+                store(e, y + i, count);
+                part = part + e;
+            });
         const T z = sum.total();
         const Vec<T> scale(z == T(0) ? T(0) : T(1) / z);
         int64_t i = 0;
@@ -63,15 +66,18 @@ void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, in
         const T* g = static_cast<const T*>(g_rows) + r * n;
         T* dx = static_cast<T*>(to) + r * n;
         Canonical<T, SumOp> sum;
-        canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) __attribute__((always_inline)) {
-            part = fma(load(g + i, count, T(0)), load(y + i, count, T(0)), part);
-        });
+        canonical_for(
+            sum, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
+                part = fma(load(g + i, count, T(0)), load(y + i, count, T(0)), part);
+            });
         const Vec<T> dot(sum.total());
         int64_t i = 0;
-        for (; i + lanes <= n; i += lanes) (Vec<T>::load(y + i) * (Vec<T>::load(g + i) - dot)).store(dx + i);
+        for (; i + lanes <= n; i += lanes)
+            (Vec<T>::load(y + i) * (Vec<T>::load(g + i) - dot)).store(dx + i);
         if (i < n) {
             const int count = int(n - i);
-            (Vec<T>::load(y + i, count, T(1)) * (Vec<T>::load(g + i, count, T(1)) - dot)).store(dx + i, count);
+            (Vec<T>::load(y + i, count, T(1)) * (Vec<T>::load(g + i, count, T(1)) - dot))
+                .store(dx + i, count);
         }
     }
 }
@@ -79,6 +85,7 @@ void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, in
 }  // namespace
 
 extern const cpu::SoftmaxTable softmax_table;
-const cpu::SoftmaxTable softmax_table = {{forward<float>, forward<double>}, {backward<float>, backward<double>}};
+const cpu::SoftmaxTable softmax_table = {{forward<float>, forward<double>},
+                                         {backward<float>, backward<double>}};
 
 }  // namespace mercer::MERCER_ISA

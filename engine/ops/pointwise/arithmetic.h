@@ -1,4 +1,5 @@
-// Arithmetic. The derivatives of + − · and unary minus are written with the same operations in pointwise.inl.
+// Arithmetic. The derivatives of + − · and unary minus are written with the same operations in
+// pointwise.inl.
 #pragma once
 
 #include "engine/simd/dual.h"

@@ -1,9 +1,10 @@
 // The derivatives of a pointwise formula, from the formula.
 //
 // For y = f(x₀ … xₙ₋₁) elementwise and a cotangent g:
-//   first:   ĝx_k = g·f_k                            f_k by Dual<V>, or by the formula's own df(x, y)
+//   first:   ĝx_k = g·f_k, f_k by Dual<V> or by the formula's own df(x, y)
 //   second:  with cotangents c_k of the ĝx_k, h = Σ_k c_k f_k is a directional derivative, so
-//            ∂/∂g = h,   ∂/∂x_j = g·∂h/∂x_j          by Dual<Dual<V>>: inner direction c, outer direction e_j
+//            ∂/∂g = h and ∂/∂x_j = g·∂h/∂x_j,
+//            by Dual<Dual<V>>: inner direction c, outer direction e_j
 #pragma once
 
 #include "engine/ops/pointwise/needs.h"
@@ -12,7 +13,9 @@
 namespace mercer::MERCER_ISA {
 
 template <class Op>
-concept HasOwnDerivative = requires(Op op, Vec<float> x) { op.df(x, x); };
+concept HasOwnDerivative = requires(Op op, Vec<float> x) {
+    op.df(x, x);
+};
 
 template <class Op, class V>
 MERCER_INLINE V apply(const Op& op, const V (&x)[1]) {

@@ -1,4 +1,5 @@
-// Exponentials, logarithms, powers and circular functions; the vector forms stand in engine/simd/math.
+// Exponentials, logarithms, powers and circular functions; the vector forms stand in
+// engine/simd/math.
 #pragma once
 
 #include "engine/ops/pointwise/needs.h"

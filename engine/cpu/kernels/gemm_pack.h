@@ -1,5 +1,6 @@
-// Packing for gemm_kernels.cpp: a panel of `width` rows or columns, interleaved step by step, so that the micro-kernel
-// reads it straight through. Reads its source once and writes the panel once. Compiled once per instruction set.
+// Packing for gemm_kernels.cpp: a panel of `width` rows or columns, interleaved step by step, so
+// that the micro-kernel reads it straight through. Reads its source once and writes the panel once.
+// Compiled once per instruction set.
 #pragma once
 
 #include "engine/simd/vec.h"
@@ -27,7 +28,8 @@ struct Count<0, i...> {
     using type = Ints<i...>;
 };
 
-/// Alternates `cell` elements of a and of b within each `span` elements, from the lower or upper half of the span.
+/// Alternates `cell` elements of a and of b within each `span` elements, from the lower or upper
+/// half of the span.
 template <class T, int cell, int span, int upper, int... i>
 MERCER_INLINE Wide<T> zip(Wide<T> a, Wide<T> b, Ints<i...>) {
     constexpr int n = wide_bytes / sizeof(T);
@@ -57,7 +59,8 @@ MERCER_INLINE void transpose_cells(Wide<T>* v, int apart) {
     }
 }
 
-/// n rows of one register of n elements each: out[p·width + x] = in[x][p], whole registers written in ascending p.
+/// n rows of one register of n elements each: out[p·width + x] = in[x][p], whole registers written
+/// in ascending p.
 template <class T>
 MERCER_INLINE void transpose(const T* const in[], T* out, int64_t width) {
     constexpr int s = 16 / sizeof(T), parts = wide_bytes / 16, n = s * parts;
@@ -68,8 +71,9 @@ MERCER_INLINE void transpose(const T* const in[], T* out, int64_t width) {
     MERCER_UNROLL for (int p = 0; p < n; ++p) __builtin_memcpy(out + p * width, &r[p], wide_bytes);
 }
 
-/// out[p·width + x] = in[x·across + p·along] for x < count, zero for count <= x < width. May write up to one
-/// register past the panel's end (where the next panel, packed later, or the buffer's slack is).
+/// out[p·width + x] = in[x·across + p·along] for x < count, zero for count <= x < width. May write
+/// up to one register past the panel's end (where the next panel, packed later, or the buffer's
+/// slack is).
 template <class T>
 void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, int64_t along,
                 T* out) {
@@ -85,8 +89,9 @@ void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, in
     }
     int64_t p = 0;
     if (along == 1) {
-        // Squares of one register each way, so that a cache line is read once; from the last group of rows to the
-        // first and in ascending p: what a partial group writes too far is overwritten.
+        // Squares of one register each way, so that a cache line is read once; from the last group
+        // of rows to the first and in ascending p: what a partial group writes too far is
+        // overwritten.
         constexpr int n = wide_bytes / sizeof(T);
         for (; p + n <= k; p += n)
             for (int x = (width - 1) / n * n; x >= 0; x -= n) {

@@ -1,23 +1,26 @@
-// GEMM micro-kernels: a tile of C of `rows`×`vectors` registers is updated by fma(a[i,p], b[p,j], c[i,j]) for p = 0, 1, …
-// Memory traffic per step p: `rows` broadcasts from a, `vectors` registers from b (both from L1 or L2 in the order they
-// are packed); C once in and once out per call. Packing reads its source once and writes it once.
+// GEMM micro-kernels: a tile of C of `rows`×`vectors` registers is updated by fma(a[i,p], b[p,j],
+// c[i,j]) for p = 0, 1, … Memory traffic per step p: `rows` broadcasts from a, `vectors` registers
+// from b (both from L1 or L2 in the order they are packed); C once in and once out per call.
+// Packing reads its source once and writes it once.
 //
-// Each element of C is one chain of fma in ascending p, so tile shapes do not show in the result; they are chosen
-// per instruction set to fill the registers: accumulators + `vectors` of b + one broadcast. At most 14×2 in 32 registers,
-// 6×2 in 16.
-#include "engine/cpu/gemm_kernels.h"
+// Each element of C is one chain of fma in ascending p, so tile shapes do not show in the result;
+// they are chosen per instruction set to fill the registers: accumulators + `vectors` of b + one
+// broadcast. At most 14×2 in 32 registers, 6×2 in 16.
+#include "engine/cpu/gemm_table.h"
 
-#include "engine/cpu/gemm_pack.h"
+#include "engine/cpu/kernels/gemm_pack.h"
 #include "engine/simd/vec.h"
 
-// sum = fma(a, b, sum), all three in registers: left to itself the compiler shuffles accumulators around when it unrolls,
-// and loads b again from memory rather than keep it.
+// sum = fma(a, b, sum), all three in registers: left to itself the compiler shuffles accumulators
+// around when it unrolls, and loads b again from memory rather than keep it.
 #if defined(__x86_64__) && MERCER_SIMD != MERCER_SIMD_SCALAR
-#define MERCER_FUSED(instruction, sum, a, b) asm(instruction " %2, %1, %0" : "+v"((sum).v) : "v"((a).v), "v"((b).v))
+#define MERCER_FUSED(instruction, sum, a, b) \
+    asm(instruction " %2, %1, %0" : "+v"((sum).v) : "v"((a).v), "v"((b).v))
 #define MERCER_FUSED_F32 "vfmadd231ps"
 #define MERCER_FUSED_F64 "vfmadd231pd"
 #elif defined(__aarch64__) && MERCER_SIMD != MERCER_SIMD_SCALAR
-#define MERCER_FUSED(instruction, sum, a, b) asm(instruction : "+w"((sum).v) : "w"((a).v), "w"((b).v))
+#define MERCER_FUSED(instruction, sum, a, b) \
+    asm(instruction : "+w"((sum).v) : "w"((a).v), "w"((b).v))
 #define MERCER_FUSED_F32 "fmla %0.4s, %1.4s, %2.4s"
 #define MERCER_FUSED_F64 "fmla %0.2d, %1.2d, %2.2d"
 #else
@@ -46,7 +49,8 @@ constexpr int lanes = Vec<T>::lanes;
 template <class T>
 constexpr int tile_columns = tile_vectors* lanes<T>;
 
-/// Rows of the next strip. A last strip too short to keep the fma units busy shares with the one before.
+/// Rows of the next strip. A last strip too short to keep the fma units busy shares with the one
+/// before.
 MERCER_INLINE int strip_rows(int64_t left) {
     if (left <= tile_rows) return int(left);
     if (left < tile_rows + tile_rows / 2) return int(left + 1) / 2;
@@ -89,8 +93,8 @@ struct Rowwise {
         MERCER_UNROLL for (int g = 0; g < groups; ++g) {
             group[g] = first + 3 * g * step;
             asm(""
-                : "+r"(group
-                       [g]));  // keeps the compiler from one pointer per row, which would be spilt
+                : "+r"(group[g]));  // keeps the compiler from one pointer per row, which would be
+                                    // spilt
         }
     }
     MERCER_INLINE T at(int i, int u) const { return group[i / 3][(i % 3) * stride + u]; }
@@ -127,7 +131,8 @@ void micro(const Tile<T>& tile) {
     using V = Vec<T>;
     constexpr int w = V::lanes;
     V sum[rows][vectors];
-    // One pointer that walks, hidden from the compiler, rather than one per row kept for the stores.
+    // One pointer that walks, hidden from the compiler, rather than one per row kept for the
+    // stores.
     T* line = c;
     if (!tile.accumulate) {
         MERCER_UNROLL for (int i = 0; i < rows; ++i) MERCER_UNROLL for (int j = 0; j < vectors; ++j)
@@ -159,8 +164,8 @@ void micro(const Tile<T>& tile) {
             }
         }
     };
-    // A few cache lines are asked for every now and then: a burst would hold up the loads of a and b. A short tile
-    // has no time for that.
+    // A few cache lines are asked for every now and then: a burst would hold up the loads of a and
+    // b. A short tile has no time for that.
     constexpr int64_t width = vectors * w, line_elements = 64 / sizeof(T);
     const bool brief = tile.k <= 3 * pace;
     const T* next = tile.next;
@@ -274,7 +279,8 @@ void pack_rows(int64_t m, int64_t k, const T* a, int64_t row, int64_t col, T* ou
     }
 }
 
-// --- a block -------------------------------------------------------------------------------------------------------
+// --- a block
+// -------------------------------------------------------------------------------------------------------
 
 /// A panel of b as the tiles read it.
 template <class T>
@@ -342,7 +348,8 @@ void multiply(const GemmBlock<T>& x) {
         }
         return;
     }
-    // Each strip asks for its share of the next panel: rows of it, or (where those are strided) a column.
+    // Each strip asks for its share of the next panel: rows of it, or (where those are strided) a
+    // column.
     const bool by_row = x.b_col == 1;
     const int64_t strips = (x.m + tile_rows - 1) / tile_rows;
     const int64_t runs =

@@ -1,0 +1,95 @@
+#include "cli/demo.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "cli/demo_report.h"
+#include "cli/progress.h"
+#include "cli/report/report.h"
+#include "engine/error.h"
+#include "models/tasks/comparison.h"
+
+namespace mercer::cli {
+namespace {
+
+std::vector<MonthlySeries> chosen_series(const DemoOptions& options) {
+    if (!options.data.empty()) {
+        MonthlySeries own = read_monthly(Csv::read(options.data));
+        own.id = "data";
+        own.name = options.data.stem().string();
+        own.unit = "units";
+        own.provenance = "From " + options.data.filename().string() + ".";
+        return {std::move(own)};
+    }
+    std::vector<MonthlySeries> out;
+    if (options.series != "airline") out.push_back(co2_series());
+    if (options.series != "co2") out.push_back(airline_series());
+    return out;
+}
+
+// Better now than after the training.
+void require_writable(const std::filesystem::path& file) {
+    const auto parent = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+    if (access(parent.c_str(), W_OK) != 0 || std::filesystem::is_directory(file))
+        throw IoError("demo",
+                      "the report cannot be written to " + file.string() +
+                          "; name a file in a folder that exists and is writable with --out");
+}
+
+// Columns count code points: names hold dashes and subscripts.
+std::string padded(const std::string& text, size_t width) {
+    size_t shown = 0;
+    for (const char c : text) shown += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    return text + std::string(shown < width ? width - shown : 0, ' ');
+}
+
+void print_table(const Comparison& c) {
+    std::printf("%s (%s): RMSE on %zu test months of %zu\n", c.series.name.c_str(),
+                c.series.unit.c_str(), c.split.test.size(), c.series.time.size());
+    std::printf("  %s %10s %9s %15s\n", padded("model", 24).c_str(), "test RMSE", "± sd",
+                "linear / this");
+    for (const ModelResult& m : c.models) {
+        char sd[32] = "";
+        if (m.test_rmse.size() > 1) std::snprintf(sd, sizeof sd, "%.3f", m.test_sd());
+        std::printf("  %s %10.3f %8s %15.2f\n", padded(m.name, 24).c_str(), m.test_mean(), sd,
+                    c.model("linear").test_mean() / m.test_mean());
+    }
+    std::printf("\n");
+}
+
+}  // namespace
+
+void run_demo(const DemoOptions& options) {
+    const auto started = std::chrono::steady_clock::now();
+    require_writable(options.out);
+    std::vector<Comparison> results;
+    Progress line(options.quiet);
+    for (const MonthlySeries& series : chosen_series(options)) {
+        const ComparisonOptions comparison{
+            .seed = options.seed, .heads = usual_heads(series), .fit = {.epochs = options.epochs}};
+        results.push_back(
+            compare_models(series, comparison, [&](const std::string& what, double done, double) {
+                line.show(series.name + ": " + what, done);
+            }));
+    }
+    line.clear();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    const nlohmann::json report =
+        demo_report(results, {options.command, options.seed, options.epochs, seconds});
+    try {
+        write_report(options.out, report);
+    } catch (const Error&) {
+        throw;
+    } catch (const std::runtime_error& error) {
+        throw IoError("demo", error.what());
+    }
+    for (const Comparison& c : results) print_table(c);
+    std::printf("%s\n", options.out.c_str());
+}
+
+}  // namespace mercer::cli

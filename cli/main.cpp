@@ -1,0 +1,97 @@
+// The program `mercer`. stdout is data, stderr is progress and errors.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "cli/demo.h"
+#include "cli/exit_codes.h"
+#include "cli/info.h"
+#include "engine/error.h"
+#include "models/data/csv.h"
+
+namespace mercer::cli {
+namespace {
+
+int fail(const std::exception& error, ExitCode code) {
+    std::fprintf(stderr, "mercer: %s\n", error.what());
+    return code;
+}
+
+// As one would type it, for the report.
+std::string command_line(int argc, char** argv) {
+    std::string line = "mercer";
+    for (int i = 1; i < argc; ++i) {
+        const std::string word = argv[i];
+        const bool plain =
+            !word.empty() && word.find_first_of(" \t\n\"'\\$&|;<>()*?#~`") == std::string::npos;
+        line += plain ? " " + word : " '" + word + "'";
+    }
+    return line;
+}
+
+int parse_and_run(int argc, char** argv) {
+    CLI::App app("Attention as kernel smoothing.", "mercer");
+    app.set_version_flag("--version", "mercer " MERCER_VERSION);
+    app.require_subcommand(1);
+    app.footer(
+        "Environment: MERCER_THREADS=n, MERCER_ISA=scalar|avx2|avx512|neon.\n"
+        "Exit status: 0 ok, 1 failure, 2 usage, 3 bad input, 4 numerical failure, 5 input or "
+        "output failed.");
+
+    DemoOptions options;
+    options.command = command_line(argc, argv);
+    CLI::App* demo = app.add_subcommand(
+        "demo", "Train two Transformers on real series and write an HTML report");
+    demo->add_option("--out", options.out, "The report")
+        ->capture_default_str()
+        ->type_name("FILE.html");
+    demo->add_option("--seed", options.seed, "Draws the split and the initial weights")
+        ->capture_default_str()
+        ->check(CLI::NonNegativeNumber);
+    demo->add_option("--epochs", options.epochs, "Epochs for each training")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000000));
+    CLI::Option* series = demo->add_option("--series", options.series, "co2, airline or both")
+                              ->capture_default_str()
+                              ->check(CLI::IsMember({"co2", "airline", "both"}));
+    demo->add_option("--data", options.data,
+                     "A series of your own: CSV with columns month (1959-01) and value")
+        ->type_name("FILE.csv")
+        ->excludes(series);
+    demo->add_flag("--quiet", options.quiet, "No progress on stderr");
+    const CLI::App* info =
+        app.add_subcommand("info", "What this build is and what it found on the machine");
+
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? ok : usage;
+    }
+    if (info->parsed())
+        print_info();
+    else
+        run_demo(options);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+        throw IoError("mercer", "stdout cannot be written");
+    return ok;
+}
+
+}  // namespace
+}  // namespace mercer::cli
+
+int main(int argc, char** argv) {
+    using namespace mercer;
+    try {
+        return cli::parse_and_run(argc, argv);
+    } catch (const FormatError& error) {
+        return cli::fail(error, cli::bad_input);
+    } catch (const ValueError& error) {
+        return cli::fail(error, cli::bad_input);
+    } catch (const NumericalError& error) {
+        return cli::fail(error, cli::numerical_failure);
+    } catch (const IoError& error) {
+        return cli::fail(error, cli::io_failure);
+    } catch (const std::exception& error) {
+        return cli::fail(error, cli::failure);
+    }
+}

@@ -1,0 +1,30 @@
+// The HTML report of `mercer demo`: one self-contained file that asks the network for nothing.
+// The shape of the data is laid down in cli/report/README.md.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace mercer::cli {
+
+/// The report's HTML for `data`. Numbers are kept to seven significant digits.
+/// Throws std::runtime_error where `data` is not an object.
+std::string render_report(const nlohmann::json& data);
+
+/// Renders `data` into `path`: a temporary file beside it, then a rename, so that a reader finds
+/// the old report or the new one. Throws std::runtime_error naming the path and the reason.
+void write_report(const std::filesystem::path& path, const nlohmann::json& data);
+
+/// The `attention` entry of a model: `weights` holds, for each head, n rows of n weights
+/// (heads × n × n; row i: what observation i looks at). Where heads × n × n exceeds `max_cells`,
+/// every s-th row is kept and s neighbouring columns are summed, s the least that fits.
+/// Throws std::runtime_error where the sizes disagree or a weight is negative or not finite.
+nlohmann::json pack_attention(std::span<const float> weights, std::size_t heads, std::size_t n,
+                              const std::vector<std::string>& head_names,
+                              std::size_t max_cells = 450'000);
+
+}  // namespace mercer::cli

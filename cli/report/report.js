@@ -1,0 +1,118 @@
+// Reads the data, lays out the page, draws every chart and says when it is done.
+(function () {
+    "use strict";
+    const kit = window.mercerKit;
+    const report = (window.mercerReport = {ready: false, charts: 0, errors: kit.errors});
+    window.addEventListener("error", (event) => kit.problem(event.message));
+
+    function readData() {
+        try {
+            return JSON.parse(document.getElementById("data").textContent);
+        } catch (error) {
+            kit.problem("its data cannot be read (" + error.message + ").");
+            return null;
+        }
+    }
+
+    function masthead(data) {
+        const machine = data.machine || {};
+        const day = new Date(data.generated);
+        const parts = [];
+        if (!Number.isNaN(+day)) parts.push("Made on " + d3.utcFormat("%-d %B %Y")(day));
+        if (data.version) parts.push("by Mercer " + data.version);
+        if (machine.seconds) {
+            parts.push("in " + kit.fixed(machine.seconds, machine.seconds < 10 ? 1 : 0) + " s");
+        }
+        if (machine.isa) {
+            parts.push("on " + machine.isa + (machine.threads ? ", " + machine.threads + " thread" +
+                (machine.threads === 1 ? "" : "s") : ""));
+        }
+        d3.select("#colophon").text(parts.join(" ") + ".");
+        const foot = d3.select("#foot").append("p");
+        foot.append("span").text("This file stands alone: it holds its data, its script and its " +
+            "drawing library (D3 5), and asks the network for nothing.");
+        if (data.command) {
+            foot.append("span").text(" To make it again: ");
+            foot.append("code").text(data.command);
+        }
+        const verdict = Array.isArray(data.verdict) ? data.verdict : [];
+        d3.select("#verdict-list").selectAll("li").data(verdict).enter().append("li").text((d) => d);
+        d3.select("#verdict").attr("hidden", verdict.length ? null : true);
+    }
+
+    function contents(series) {
+        const entries = [["verdict", "Findings"], ["idea", "The idea"]]
+            .concat(series.map((s) => ["series-" + s.id, s.name]));
+        d3.select("#contents").selectAll("li").data(entries).enter().append("li").append("a")
+            .attr("href", (d) => "#" + d[0]).text((d) => d[1]);
+    }
+
+    function describe(series) {
+        const count = (which) => series.split.filter((s) => s === which).length;
+        const nouns = series.noun + "s";
+        return series.time.length + " " + nouns + ", " + series.when(0) + " to " +
+            series.when(series.time.length - 1) + ": " + count(0) + " to train on, " + count(1) +
+            " to choose by (validation), " + count(2) + " held back to test.";
+    }
+
+    function part(section, title, text) {
+        section.append("h3").attr("class", "sub").text(title);
+        section.append("p").text(text);
+    }
+
+    function show(series) {
+        const section = d3.select("#series").append("section").attr("id", "series-" + series.id)
+            .attr("aria-labelledby", "title-" + series.id);
+        section.append("h2").attr("id", "title-" + series.id).text(series.name);
+        section.append("p").text(describe(series));
+        if (series.provenance) {
+            section.append("p").attr("class", "provenance").text(series.provenance);
+        }
+        kit.fits(section, series);
+        part(section, "Which fit is closest where it was not shown the answer?",
+            "No model saw the test " + series.noun + "s while it was trained or chosen. RMSE is the " +
+            "root of the mean squared residual over them, in the units of the series.");
+        const scores = section.append("div").attr("class", "pair scores");
+        kit.scoreTable(scores, series);
+        kit.scores(scores, series);
+        const trained = series.models.filter((m) => m.kind === "transformer");
+        if (trained.some((m) => m.attention)) {
+            part(section, "What each " + series.noun + " looks at",
+                "These are the weights k(x_q, x) / \u03a3 k(x_q, x\u2032) of the formula above, as " +
+                "each trained Transformer sets them. A band along the diagonal means looking at " +
+                "neighbours in time, as the smoother does; stripes beside it mean looking at the " +
+                "same season of other years; upright stripes, at the same few " + series.noun +
+                "s whatever the question.");
+            kit.attention(section, series);
+        }
+        if (trained.some((m) => m.loss)) kit.loss(section, series);
+    }
+
+    function build() {
+        const data = readData();
+        if (!data) return;
+        kit.check(data).forEach((complaint) => kit.problem(complaint + "."));
+        const all = Array.isArray(data.series) ? data.series.filter(kit.usable) : [];
+        all.forEach((series) => {
+            kit.prepareTime(series);
+            kit.prepareModels(series.models);
+        });
+        masthead(data);
+        contents(all);
+        if (all.length) {
+            const shortest = all[d3.scan(all, (a, b) => a.x.length - b.x.length)];
+            kit.primer(d3.select("#primer"), shortest);
+        }
+        all.forEach(show);
+        kit.drawAll();
+        kit.watch();
+    }
+
+    try {
+        build();
+    } catch (error) {
+        kit.problem("the page could not be built (" + error.message + ").");
+    }
+    report.charts = kit.charts.filter((c) => c.figure.attr("data-rendered") === "true").length;
+    report.ready = true;
+})();
