@@ -16,7 +16,7 @@ MERCER_API std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter,
 
 /// Names a sequence of random numbers. Streams of one seed are independent; split() gives new ones
 /// for parts of a program.
-struct Key {
+struct MERCER_API Key {
     uint64_t seed = 0, stream = 0;
     Key split(uint64_t part) const;
 };

@@ -9,7 +9,7 @@
 namespace mercer {
 
 /// Inputs: mask (bool), a, b.
-struct Where {
+struct MERCER_API Where {
     static constexpr const char* name = "where";
     struct Attrs {};
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
@@ -18,7 +18,7 @@ struct Where {
     static void vjp(Vjp<X>& c);
 };
 
-struct Cast {
+struct MERCER_API Cast {
     static constexpr const char* name = "cast";
     struct Attrs {
         DType from, to;

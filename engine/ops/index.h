@@ -8,7 +8,7 @@
 
 namespace mercer {
 
-struct Gather {
+struct MERCER_API Gather {
     static constexpr const char* name = "gather";
     struct Attrs {
         int axis;
@@ -19,7 +19,7 @@ struct Gather {
     static void vjp(Vjp<X>& c);
 };
 
-struct ScatterAdd {
+struct MERCER_API ScatterAdd {
     static constexpr const char* name = "scatter_add";
     struct Attrs {
         int axis;

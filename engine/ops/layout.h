@@ -9,7 +9,7 @@
 
 namespace mercer {
 
-struct Reshape {
+struct MERCER_API Reshape {
     static constexpr const char* name = "reshape";
     struct Attrs {
         Shape shape;
@@ -20,7 +20,7 @@ struct Reshape {
     static void vjp(Vjp<X>& c);
 };
 
-struct Permute {
+struct MERCER_API Permute {
     static constexpr const char* name = "permute";
     struct Attrs {
         int axes[Dims::max_rank];
@@ -32,7 +32,7 @@ struct Permute {
     static void vjp(Vjp<X>& c);
 };
 
-struct BroadcastTo {
+struct MERCER_API BroadcastTo {
     static constexpr const char* name = "broadcast_to";
     struct Attrs {
         Shape shape;
@@ -43,7 +43,7 @@ struct BroadcastTo {
     static void vjp(Vjp<X>& c);
 };
 
-struct SumTo {
+struct MERCER_API SumTo {
     static constexpr const char* name = "sum_to";
     struct Attrs {
         Shape shape;
@@ -55,8 +55,8 @@ struct SumTo {
 };
 
 /// The shape with its one -1 replaced so that `n` elements fit. ShapeError.
-Shape resolve_shape(const Shape& shape, int64_t n, const Shape& from);
-Permute::Attrs permutation(std::span<const int> axes, int rank);
-Permute::Attrs last_two_exchanged(int rank);
+MERCER_API Shape resolve_shape(const Shape& shape, int64_t n, const Shape& from);
+MERCER_API Permute::Attrs permutation(std::span<const int> axes, int rank);
+MERCER_API Permute::Attrs last_two_exchanged(int rank);
 
 }  // namespace mercer

@@ -9,7 +9,7 @@
 namespace mercer {
 
 /// Operands of rank 2 or more; the function matmul() promotes vectors.
-struct Matmul {
+struct MERCER_API Matmul {
     static constexpr const char* name = "matmul";
     struct Attrs {};
     static Tensor forward(const Attrs&, std::span<const Tensor> x);

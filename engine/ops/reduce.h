@@ -13,14 +13,14 @@ struct ReduceAttrs {
     unsigned axes;
     bool keep;
 };
-ReduceAttrs reduce_axes(const char* operation, std::span<const int> axes, int rank, bool keep);
-ReduceAttrs reduce_all(int rank);
+MERCER_API ReduceAttrs reduce_axes(const char* operation, std::span<const int> axes, int rank, bool keep);
+MERCER_API ReduceAttrs reduce_all(int rank);
 /// `shape` with the reduced axes left as 1.
-Shape kept_shape(const Shape& shape, unsigned axes);
+MERCER_API Shape kept_shape(const Shape& shape, unsigned axes);
 /// The number of elements reduced into one.
-int64_t reduced_count(const Shape& shape, unsigned axes);
+MERCER_API int64_t reduced_count(const Shape& shape, unsigned axes);
 
-struct Sum {
+struct MERCER_API Sum {
     static constexpr const char* name = "sum";
     using Attrs = ReduceAttrs;
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
@@ -28,7 +28,7 @@ struct Sum {
     template <class X>
     static void vjp(Vjp<X>& c);
 };
-struct Mean {
+struct MERCER_API Mean {
     static constexpr const char* name = "mean";
     using Attrs = ReduceAttrs;
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
@@ -36,7 +36,7 @@ struct Mean {
     template <class X>
     static void vjp(Vjp<X>& c);
 };
-struct Max {
+struct MERCER_API Max {
     static constexpr const char* name = "max";
     using Attrs = ReduceAttrs;
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
@@ -44,7 +44,7 @@ struct Max {
     template <class X>
     static void vjp(Vjp<X>& c);
 };
-struct Min {
+struct MERCER_API Min {
     static constexpr const char* name = "min";
     using Attrs = ReduceAttrs;
     static Tensor forward(const Attrs&, std::span<const Tensor> x);

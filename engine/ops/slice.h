@@ -8,7 +8,7 @@
 
 namespace mercer {
 
-struct Slice {
+struct MERCER_API Slice {
     static constexpr const char* name = "slice";
     struct Attrs {
         int axis;
@@ -20,7 +20,7 @@ struct Slice {
     static void vjp(Vjp<X>& c);
 };
 
-struct Unslice {
+struct MERCER_API Unslice {
     static constexpr const char* name = "unslice";
     struct Attrs {
         Shape shape;
@@ -33,7 +33,7 @@ struct Unslice {
     static void vjp(Vjp<X>& c);
 };
 
-struct Concat {
+struct MERCER_API Concat {
     static constexpr const char* name = "concat";
     struct Attrs {
         int axis;
@@ -45,6 +45,6 @@ struct Concat {
 };
 
 /// Python's rule for begin:end:step over `shape`. ValueError for step 0.
-Slice::Attrs slice_range(const Shape& shape, int axis, int64_t begin, int64_t end, int64_t step);
+MERCER_API Slice::Attrs slice_range(const Shape& shape, int axis, int64_t begin, int64_t end, int64_t step);
 
 }  // namespace mercer

@@ -8,7 +8,7 @@
 
 namespace mercer {
 
-struct Softmax {
+struct MERCER_API Softmax {
     static constexpr const char* name = "softmax";
     struct Attrs {
         int axis;

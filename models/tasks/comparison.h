@@ -11,7 +11,7 @@
 
 namespace mercer {
 
-struct ModelResult {
+struct MERCER_API ModelResult {
     enum class Kind { baseline, smoother, transformer };
     std::string id, name, detail;
     Kind kind = Kind::baseline;
@@ -26,7 +26,7 @@ struct ModelResult {
     double test_sd() const;  // with n − 1; 0 for a single value
 };
 
-struct Comparison {
+struct MERCER_API Comparison {
     MonthlySeries series;
     Split split;
     BandwidthChoice bandwidth;

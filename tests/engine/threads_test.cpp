@@ -24,18 +24,24 @@ long threads_alive() {
         ++n;
     return n;
 }
+// Before main; an emulator may keep a thread of its own.
+const long at_start = threads_alive();
+
 }  // namespace
 
 TEST_CASE("no thread exists before the first parallel call") {
-    CHECK(threads_alive() == 1);
+#if !MERCER_EMULATED
+    CHECK(at_start == 1);
+#endif
+    CHECK(threads_alive() == at_start);
     set_thread_count(2);
     Tape tape;
     const Var w = tape.watch(randn(Key{1, 1}, {8, 8}));
     const Var loss = sum(square(tanh(matmul(w, w))));
     CHECK(tape.gradient(loss, {w})[0].count() == 64);
-    CHECK(threads_alive() == 1);  // small work stays here
+    CHECK(threads_alive() == at_start);  // small work stays here
     const Tensor big = exp(randn(Key{1, 2}, {1 << 22}));
-    CHECK(threads_alive() > 1);
+    CHECK(threads_alive() > at_start);
 }
 
 TEST_CASE("a loop covers every item once, also in the host's arena") {
