@@ -17,7 +17,7 @@
 
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/pointwise_kernels.h"
-#include "engine/ops/pointwise/activation.h"
+#include "engine/simd/logistic.h"
 
 #ifndef MERCER_KERNEL_ISA
 #include "engine/ops/pointwise.h"

@@ -4,8 +4,12 @@
 #include "engine/cuda/formulas.h"
 #include "engine/ops/pointwise/activation.h"
 #include "engine/ops/pointwise/arithmetic.h"
+#include "engine/ops/pointwise/circular.h"
 #include "engine/ops/pointwise/derivative.h"
-#include "engine/ops/pointwise/transcendental.h"
+#include "engine/ops/pointwise/exponential.h"
+#include "engine/ops/pointwise/magnitude.h"
+#include "engine/ops/pointwise/power.h"
+#include "engine/ops/pointwise/special.h"
 
 namespace mercer::cuda {
 namespace {

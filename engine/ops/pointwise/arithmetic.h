@@ -1,5 +1,5 @@
-// Arithmetic. The derivatives of + − · and unary minus are written with the same operations in
-// pointwise.inl.
+// Arithmetic. The derivatives of + − · and unary minus are written with the same operations,
+// in autograd/ops/pointwise.cpp.
 #pragma once
 
 #include "engine/simd/dual.h"
@@ -40,33 +40,6 @@ struct Square {
     template <class V>
     static MERCER_INLINE V f(V x) {
         return x * x;
-    }
-};
-/// Derivative sign(x), 0 at the kink.
-struct Abs {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return abs(x);
-    }
-};
-struct Sqrt {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return sqrt(x);
-    }
-};
-/// Larger of two; NaN if either is NaN; at a tie the derivative goes to the first.
-struct Maximum {
-    template <class V>
-    static MERCER_INLINE V f(V a, V b) {
-        return maximum(a, b);
-    }
-};
-/// Smaller of two; NaN if either is NaN; at a tie the derivative goes to the first.
-struct Minimum {
-    template <class V>
-    static MERCER_INLINE V f(V a, V b) {
-        return minimum(a, b);
     }
 };
 

@@ -1,5 +1,4 @@
-// Exponentials, logarithms, powers and circular functions; the vector forms stand in
-// engine/simd/math.
+// Exponentials and logarithms; the vector forms stand in engine/simd/math.
 #pragma once
 
 #include "engine/ops/pointwise/needs.h"
@@ -35,30 +34,6 @@ struct Log1p {
     template <class V>
     static MERCER_INLINE V f(V x) {
         return log1p(x);
-    }
-};
-struct Pow {
-    template <class V>
-    static MERCER_INLINE V f(V x, V y) {
-        return pow(x, y);
-    }
-};
-struct Sin {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return sin(x);
-    }
-};
-struct Cos {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return cos(x);
-    }
-};
-struct Erf {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return erf(x);
     }
 };
 
