@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/error.h"
+#include "engine/log.h"
 
 namespace mercer {
 namespace {
@@ -73,6 +74,7 @@ Isa isa() {
     int i = current.load(std::memory_order_relaxed);
     if (i < 0) {
         i = int(choose());
+        log(LogLevel::info, "kernels run on " + std::string(name_of(Isa(i))));
         current.store(i, std::memory_order_relaxed);
     }
     return Isa(i);

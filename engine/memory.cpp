@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/error.h"
+#include "engine/log.h"
 #include "engine/scratch.h"
 
 namespace mercer {
@@ -172,6 +173,7 @@ void* memory::allocate(size_t bytes) {
     if (!block) {
         block = a.take_from_system(size);
         if (!block) {
+            log(LogLevel::warning, "the system has no more memory: cached blocks are given up");
             a.trim();
             block = a.take_from_system(size);
         }

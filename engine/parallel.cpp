@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "engine/error.h"
+#include "engine/log.h"
 
 namespace mercer {
 namespace {
@@ -43,6 +44,7 @@ tbb::task_arena& own_arena(int threads) {
     if (!arena || size != threads) {
         arena = new tbb::task_arena(threads);  // a replaced arena may still be in use: it stays
         size = threads;
+        log(LogLevel::info, "an arena of " + std::to_string(threads) + " threads");
     }
     return *arena;
 }

@@ -10,6 +10,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/isa.h"
+#include "engine/log.h"
 #include "engine/map.h"
 #include "engine/memory.h"
 #include "engine/ops/registry.h"

@@ -2,10 +2,6 @@
 // floating-point environment that no operation changes.
 #include <doctest/doctest.h>
 
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
-
 #include <limits>
 
 #include "autograd/tape.h"
@@ -14,22 +10,11 @@
 #include "engine/random.h"
 #include "tests/cases.h"
 #include "tests/support/bits.h"
+#include "tests/support/float_control.h"
 
 using namespace mercer;
 
 namespace {
-
-unsigned float_control() {
-#if defined(__x86_64__)
-    return _mm_getcsr() & ~0x3fu;  // without the sticky flags
-#elif defined(__aarch64__)
-    unsigned long fpcr;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
-    return unsigned(fpcr);
-#else
-    return 0;
-#endif
-}
 
 // Value, first gradients, and gradients of a gradient.
 std::vector<Tensor> results(const cases::Case& c, std::span<const Tensor> inputs,
