@@ -87,18 +87,4 @@ Tensor Min::forward(const Attrs& a, std::span<const Tensor> x) {
     return reduce(name, cpu::Reduction::min, a, x[0]);
 }
 
-#define MERCER_REDUCTION(function, Op)                                             \
-    Tensor function(const Tensor& x, std::span<const int> axes, bool keep) {       \
-        return Op::forward(reduce_axes(#function, axes, x.rank(), keep), {&x, 1}); \
-    }                                                                              \
-    Tensor function(const Tensor& x, std::initializer_list<int> axes, bool keep) { \
-        return function(x, std::span(axes.begin(), axes.size()), keep);            \
-    }                                                                              \
-    Tensor function(const Tensor& x) { return Op::forward(reduce_all(x.rank()), {&x, 1}); }
-MERCER_REDUCTION(sum, Sum)
-MERCER_REDUCTION(mean, Mean)
-MERCER_REDUCTION(max, Max)
-MERCER_REDUCTION(min, Min)
-#undef MERCER_REDUCTION
-
 }  // namespace mercer

@@ -42,3 +42,27 @@
 #else
 #define MERCER_INLINE inline __attribute__((always_inline))
 #endif
+
+namespace mercer::MERCER_ISA {
+
+/// The integer of a lane's width.
+template <class T>
+struct IntOf;
+template <>
+struct IntOf<float> {
+    using type = int32_t;
+};
+template <>
+struct IntOf<double> {
+    using type = int64_t;
+};
+template <>
+struct IntOf<int32_t> {
+    using type = int32_t;
+};
+template <>
+struct IntOf<int64_t> {
+    using type = int64_t;
+};
+
+}  // namespace mercer::MERCER_ISA

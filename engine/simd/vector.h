@@ -8,25 +8,6 @@
 namespace mercer::MERCER_ISA {
 
 template <class T>
-struct IntOf;
-template <>
-struct IntOf<float> {
-    using type = int32_t;
-};
-template <>
-struct IntOf<double> {
-    using type = int64_t;
-};
-template <>
-struct IntOf<int32_t> {
-    using type = int32_t;
-};
-template <>
-struct IntOf<int64_t> {
-    using type = int64_t;
-};
-
-template <class T>
 struct Vec;
 
 /// The outcome of a comparison, lane by lane: all ones or all zeros.
