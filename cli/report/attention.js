@@ -2,7 +2,7 @@
 (function () {
     "use strict";
     const kit = window.mercerKit;
-    const edge = {left: 46, top: 18, right: 8, bottom: 96};
+    const edge = {left: 62, top: 18, right: 8, bottom: 96};
 
     // Round dates along an axis of cells.
     function cellTicks(series, attention, count) {

@@ -14,6 +14,8 @@
         const shown = new Set(series.models.map((m) => m.id));
         const full = [series.x[0], series.x[n - 1]];
         const digits = kit.digitsFor(d3.deviation(series.value), 4);
+        const held = [1, 2].some((which) =>
+            kit.runs(series.split, which).some(([first, last]) => last - first >= 2));
         let view = full.slice();
         let plot = null;
 
@@ -23,7 +25,7 @@
             label: series.name + " over time with the fit of " +
                 kit.list(series.models.map((m) => m.name)) + ", and each fit\u2019s residuals.",
             caption: "Dots are training " + series.noun + "s, diamonds validation, ringed circles " +
-                "test; held-out stretches are shaded. Drag the lower strip\u2019s window, drag the " +
+                "test. " + (held ? "Held-out stretches are shaded. " : "") + "Drag the lower strip\u2019s window, drag the " +
                 "main view to pan, or hold Ctrl and scroll to zoom. Click a name to hide or show " +
                 "its fit, double-click to see it alone. Residual: observed minus fitted; the dots " +
                 "mark test " + series.noun + "s.",

@@ -53,7 +53,7 @@
                         .attr("y1", ty + 5).attr("y2", by);
                     g.append("circle").attr("class", "best").attr("r", 5).attr("cx", bx).attr("cy", by);
                     const end = bx > width * 0.5;
-                    kit.text(g, bx + (end ? 4 : -4), ty, text, "strong halo")
+                    kit.text(g, bx + (end ? 4 : -4), ty, text, "strong halo").style("fill", "var(--c)")
                         .attr("text-anchor", end ? "end" : "start");
                 });
             },

@@ -78,8 +78,8 @@
         const trained = series.models.filter((m) => m.kind === "transformer");
         if (trained.some((m) => m.attention)) {
             part(section, "What each " + series.noun + " looks at",
-                "These are the weights k(x_q, x) / \u03a3 k(x_q, x\u2032) of the formula above, as " +
-                "each trained Transformer sets them. A band along the diagonal means looking at " +
+                "These are the weights of the formula above, as each trained Transformer sets them, " +
+                "each row divided by its sum. A band along the diagonal means looking at " +
                 "neighbours in time, as the smoother does; stripes beside it mean looking at the " +
                 "same season of other years; upright stripes, at the same few " + series.noun +
                 "s whatever the question.");

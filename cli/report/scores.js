@@ -25,7 +25,7 @@
         const rows = table.append("tbody").selectAll("tr").data(models).enter().append("tr")
             .attr("data-model", (m) => m.id).attr("class", (m) => (m === best ? "best-row" : null));
         const head = rows.append("th").attr("scope", "row");
-        head.append("span").text((m) => m.name);
+        head.append("span").text((m) => m.name + (m === best ? " " : ""));
         head.filter((m) => m === best).append("span").attr("class", "badge").text("best");
         head.append("span").attr("class", "detail").text((m) => m.detail || "");
         const cell = rows.append("td").attr("class", "number");
