@@ -4,7 +4,8 @@
 # A file sees MERCER_KERNEL_ISA = scalar, scalar_fma, avx2, avx512 or neon and keeps its kernels in that namespace
 # (engine/simd/isa.h). It is how the library's own kernels are built, and how a user's map() formulas get full speed.
 set(MERCER_KERNEL_FLAGS -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-exceptions
-    -fno-asynchronous-unwind-tables -Wno-psabi)
+    -fno-asynchronous-unwind-tables -Wno-psabi
+    -fno-sanitize=undefined) # inlined whole, a kernel would take minutes to compile with those checks
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
   set(MERCER_ISAS scalar scalar_fma avx2 avx512)
   set(MERCER_FLAGS_scalar_fma -mfma)
