@@ -25,7 +25,7 @@ Tensor reduce(const char* name, cpu::Reduction op, const ReduceAttrs& attrs, con
             if (first < 0) first = i;
             last = i;
         }
-    if (first < 0) return reshape(x, shape).contiguous();
+    if (first < 0) return x.clone();
     bool neighbours = true;
     for (int i = first; i <= last; ++i)
         neighbours = neighbours && ((attrs.axes & (1u << i)) || x.shape()[i] == 1);

@@ -46,6 +46,13 @@ TEST_CASE("views share memory, clones do not") {
     CHECK(slice(t, 0, -2, 100).to_vector<float>() == std::vector<float>{9, 5});
 }
 
+TEST_CASE("a reduction over nothing is a value of its own") {
+    const Tensor x = Tensor::scalar(3);
+    Tensor s = sum(x);
+    s.fill(1);
+    CHECK(x.item<float>() == 3);
+}
+
 TEST_CASE("in-place writes refuse what would surprise") {
     Tensor wide = broadcast_to(Tensor::zeros({1}), {3});
     CHECK_THROWS_AS(wide.fill(1), InPlaceError);

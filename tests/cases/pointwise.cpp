@@ -1,0 +1,92 @@
+// Pointwise operations, from the registry.
+#include "engine/ops/registry.h"
+#include "tests/cases/families.h"
+#include "tests/support/pointwise_oracle.h"
+
+namespace cases {
+namespace {
+
+using namespace mercer;
+using oracle::each;
+using oracle::Naive;
+using oracle::Real;
+
+Var call(const std::string& name, Vars x) {
+#define STRUCTURAL(...)
+#define CALL_1(function) function(x[0])
+#define CALL_2(function) function(x[0], x[1])
+#define POINTWISE(function, formula, arity, ...) \
+    if (name == #function) return CALL_##arity(function);
+#include "engine/ops/ops.def"
+#undef POINTWISE
+#undef STRUCTURAL
+    throw std::logic_error("unknown operation " + name);
+}
+
+Domain domain_of(std::string_view text) {
+    return text == "positive"  ? Domain::positive
+           : text == "nonzero" ? Domain::nonzero
+                               : Domain::any;
+}
+
+Case pointwise_case(const OperationInfo& info, std::vector<Input> inputs) {
+    const std::string name(info.name);
+    for (Input& i : inputs) i.domain = domain_of(info.domain);
+    return {
+        describe(name, inputs),
+        inputs,
+        [name](Vars x) { return call(name, x); },
+        [name](Naives x) {
+            Naive y =
+                oracle::make(x.size() > 1 ? oracle::joint(x[0].shape, x[1].shape) : x[0].shape);
+            each(y.shape, [&](const Shape& i, size_t p) {
+                double at[2];
+                for (size_t k = 0; k < x.size(); ++k) at[k] = double(oracle::broadcast(x[k], i));
+                y.at[p] = oracle::pointwise(name, std::span(at, x.size()));
+            });
+            return y;
+        },
+        name == "gelu" ? 64.0 : 6.0,  // 1 + erf cancels left of 0: gelu's error is one of eps·|x|
+        false};
+}
+
+}  // namespace
+
+void add_pointwise(std::vector<Case>& list, bool big) {
+    for (const OperationInfo& info : operations()) {
+        if (!info.pointwise) continue;
+        const int arity = pointwise_arity(*info.pointwise);
+        if (big) {
+            if (arity == 1)
+                for (const Input& i : {Input{{40001}}, Input{{211, 193}, Layout::transposed}})
+                    list.push_back(pointwise_case(info, {i}));
+            else
+                list.push_back(pointwise_case(info, {{{211, 193}}, {{193}}}));
+        } else if (arity == 1) {
+            for (const Shape& s : {Shape{}, Shape{0}, Shape{1}, Shape{7}, Shape{8}, Shape{9},
+                                   Shape{17}, Shape{33}, Shape{3, 5}, Shape{2, 1, 4}})
+                list.push_back(pointwise_case(info, {{s}}));
+            for (Layout l :
+                 {Layout::transposed, Layout::stepped, Layout::reversed, Layout::expanded})
+                list.push_back(pointwise_case(info, {{{3, 9}, l}}));
+        } else {
+            for (const auto& [a, b] : std::vector<std::pair<Shape, Shape>>{{{}, {}},
+                                                                           {{0}, {1}},
+                                                                           {{1}, {1}},
+                                                                           {{7}, {}},
+                                                                           {{8}, {8}},
+                                                                           {{9}, {1}},
+                                                                           {{17}, {17}},
+                                                                           {{33}, {33}},
+                                                                           {{3, 1}, {1, 5}},
+                                                                           {{5}, {3, 5}},
+                                                                           {{2, 3, 4}, {3, 1}}})
+                list.push_back(pointwise_case(info, {{a}, {b}}));
+            for (Layout l :
+                 {Layout::transposed, Layout::stepped, Layout::reversed, Layout::expanded})
+                list.push_back(pointwise_case(info, {{{3, 9}, l}, {{3, 9}}}));
+        }
+    }
+}
+
+}  // namespace cases
