@@ -1,6 +1,8 @@
 // How an operation (engine/ops/op.h) gets onto the tape.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <new>
 #include <type_traits>
@@ -13,9 +15,10 @@ namespace mercer {
 template <class Op>
 inline constexpr Rule rule_of{Op::name, &Op::template vjp<Tensor>, &Op::template vjp<Var>};
 
-/// Computes Op on the values and records it when an input stands on a tape.
+/// Computes Op on the values and records it when an input stands on a tape. A Var, or as many as
+/// forward gives tensors (an array).
 template <class Op>
-Var record(const typename Op::Attrs& attrs, VarRefs inputs) {
+auto record(const typename Op::Attrs& attrs, VarRefs inputs) {
     static_assert(std::is_trivially_copyable_v<typename Op::Attrs>);
     constexpr size_t inline_inputs = 4;
     Tensor few[inline_inputs];
@@ -23,16 +26,29 @@ Var record(const typename Op::Attrs& attrs, VarRefs inputs) {
     std::span<Tensor> values(few, std::min(inputs.size(), inline_inputs));
     if (inputs.size() > inline_inputs) values = many = std::vector<Tensor>(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) values[i] = inputs[i]->value();
-    const Tensor out = Op::forward(attrs, values);
+    const auto out = Op::forward(attrs, values);
+    constexpr bool one = std::is_same_v<decltype(out), const Tensor>;
     Tape* tape = Tape::of(Op::name, inputs);
-    if (!tape) return Var(out);
     const void* kept = nullptr;
     if constexpr (!std::is_empty_v<typename Op::Attrs>)
-        kept = new (tape->keep(sizeof attrs)) typename Op::Attrs(attrs);
-    return tape->append_one(rule_of<Op>, kept, inputs, out, Op::needs(Tape::wanted(inputs)));
+        if (tape) kept = new (tape->keep(sizeof attrs)) typename Op::Attrs(attrs);
+    if constexpr (one) {
+        if (!tape) return Var(out);
+        return tape->append_one(rule_of<Op>, kept, inputs, out, Op::needs(Tape::wanted(inputs)));
+    } else {
+        std::array<Var, std::tuple_size_v<std::remove_const_t<decltype(out)>>> vars;
+        if (!tape) {
+            std::copy(out.begin(), out.end(), vars.begin());
+            return vars;
+        }
+        const auto recorded =
+            tape->append(rule_of<Op>, kept, inputs, out, Op::needs(Tape::wanted(inputs)));
+        std::copy(recorded.begin(), recorded.end(), vars.begin());
+        return vars;
+    }
 }
 template <class Op>
-Var record(const typename Op::Attrs& attrs, std::initializer_list<const Var*> inputs) {
+auto record(const typename Op::Attrs& attrs, std::initializer_list<const Var*> inputs) {
     return record<Op>(attrs, VarRefs(inputs.begin(), inputs.size()));
 }
 

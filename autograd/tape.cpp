@@ -32,6 +32,7 @@ void give_slot(TapeSlot* slot) {
 }
 
 constexpr size_t attrs_block = 1 << 14;
+constexpr size_t max_saved_inputs = 28;  // the higher bits name results
 
 }  // namespace
 
@@ -81,7 +82,7 @@ Tape* Tape::of(const char* operation, VarRefs inputs) {
 
 unsigned Tape::wanted(VarRefs inputs) {
     unsigned bits = 0;
-    for (size_t i = 0; i < inputs.size() && i < 31; ++i)
+    for (size_t i = 0; i < inputs.size() && i < max_saved_inputs; ++i)
         if (!inputs[i]->is_constant()) bits |= 1u << i;
     return bits;
 }
@@ -111,30 +112,29 @@ Tape::Node& Tape::append_node(const Rule& rule, const void* attrs, VarRefs input
     for (size_t i = 0; i < inputs.size(); ++i) {
         const Var& v = *inputs[i];
         input_ids_.push_back(v.is_constant() ? none : v.id_);
-        if (i < 31 && (saved & input_bit(int(i))))
+        if (i < max_saved_inputs && (saved & input_bit(int(i))))
             saved_.push_back({v.value_, v.defined() ? v.value_.version() : 0});
     }
     nodes_.push_back(node);
     return nodes_.back();
 }
 
-void Tape::save_output(Node& node, const Tensor& output, unsigned saved) {
-    values_.push_back({output.shape(), output.dtype()});
-    if (node.outputs++ == 0 && (saved & output_bit)) saved_.push_back({output, output.version()});
-}
-
 Var Tape::append_one(const Rule& rule, const void* attrs, VarRefs inputs, const Tensor& output,
                      unsigned saved) {
-    save_output(append_node(rule, attrs, inputs, saved), output, saved);
+    append_node(rule, attrs, inputs, saved).outputs = 1;
+    if (saved & output_bit) saved_.push_back({output, output.version()});
+    values_.push_back({output.shape(), output.dtype()});
     return Var(output, slot_, uint32_t(values_.size() - 1));
 }
 
 std::vector<Var> Tape::append(const Rule& rule, const void* attrs, VarRefs inputs,
                               std::span<const Tensor> outputs, unsigned saved) {
-    Node& node = append_node(rule, attrs, inputs, saved);
+    append_node(rule, attrs, inputs, saved).outputs = uint32_t(outputs.size());
+    for (size_t k = outputs.size(); k-- > 0;)  // ascending bits
+        if (saved & output_bit_of(int(k))) saved_.push_back({outputs[k], outputs[k].version()});
     std::vector<Var> out;
     for (const Tensor& t : outputs) {
-        save_output(node, t, saved);
+        values_.push_back({t.shape(), t.dtype()});
         out.push_back(Var(t, slot_, uint32_t(values_.size() - 1)));
     }
     return out;

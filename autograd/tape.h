@@ -119,7 +119,6 @@ private:
     }
     uint32_t id_of(const char* operation, const Var& v) const;
     Node& append_node(const Rule& rule, const void* attrs, VarRefs inputs, unsigned saved);
-    void save_output(Node& node, const Tensor& output, unsigned saved);
     template <class X>
     std::vector<X> differentiate(const Var& loss, std::span<const Var> wrt, X cotangent,
                                  bool keep_saved);

@@ -45,6 +45,7 @@ public:
     /// The cotangent of output k; undefined if nothing flowed into it.
     const X& g(int k = 0) const { return pass_.cotangents[node_.output + uint32_t(k)]; }
     DType dtype() const { return value_of_output().dtype; }
+    Shape out_shape(int k) const { return pass_.tape->values_[node_.output + uint32_t(k)].shape; }
     Shape in_shape(int i) const { return pass_.tape->values_[input_id(i)].shape; }
     bool wants(int i) const {
         const uint32_t id = input_id(i);
@@ -52,7 +53,7 @@ public:
     }
     /// The saved tensor of input i (undefined if not saved), of the result.
     Tensor value(int i) const { return saved(input_bit(i)); }
-    Tensor out_value() const { return saved(output_bit); }
+    Tensor out_value(int k = 0) const { return saved(output_bit_of(k)); }
     /// The same as an X: for X = Var it stands on the tape where the input did.
     X in(int i) const {
         if constexpr (std::is_same_v<X, Tensor>)
@@ -60,11 +61,11 @@ public:
         else
             return var(value(i), input_id(i));
     }
-    X out() const {
+    X out(int k = 0) const {
         if constexpr (std::is_same_v<X, Tensor>)
-            return out_value();
+            return out_value(k);
         else
-            return var(out_value(), node_.output);
+            return var(out_value(k), node_.output + uint32_t(k));
     }
     /// Adds x to the cotangent of input i.
     void give(int i, X x) {

@@ -23,6 +23,7 @@ void add_pointwise();
 void add_rows();
 void add_overhead();
 void add_train();
+void add_ops();
 
 /// A case called `name`, timed by the wall clock.
 template <class F>

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
         bench::add_rows();
         bench::add_overhead();
         bench::add_train();
+        bench::add_ops();
         benchmark::Initialize(&argc, argv);
         if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
         benchmark::RunSpecifiedBenchmarks();

@@ -15,6 +15,14 @@ const char* layout_name(Layout layout) {
     return names[int(layout)];
 }
 
+std::vector<Case> all(bool big) {
+    std::vector<Case> list;
+#define FAMILY(name) add_##name(list, big);
+    MERCER_CASE_FAMILIES
+#undef FAMILY
+    return list;
+}
+
 }  // namespace
 
 std::string describe(const std::string& operation, const std::vector<Input>& inputs) {
@@ -50,67 +58,12 @@ std::vector<Tensor> make_inputs(const Case& c, DType dtype, uint64_t seed) {
 }
 
 const std::vector<Case>& small() {
-    static const std::vector<Case> list = [] {
-        std::vector<Case> all;
-        add_pointwise(all, false);
-        add_layout(all);
-        add_reductions(all, {{{0}},
-                             {{1}},
-                             {{7}},
-                             {{8}},
-                             {{9}},
-                             {{65}},
-                             {{3, 5}},
-                             {{5, 3}, Layout::transposed},
-                             {{2, 3, 4}},
-                             {{2, 3, 4}, Layout::stepped},
-                             {{3, 0}}});
-        add_softmax(all, {{{1}},
-                          {{7}},
-                          {{17}},
-                          {{33}},
-                          {{3, 5}},
-                          {{5, 3}, Layout::transposed},
-                          {{2, 3, 4}},
-                          {{3, 4}, Layout::expanded},
-                          {{0, 3}}});
-        add_matmul(all, {{{{1, 1}}, {{1, 1}}},
-                         {{{3, 4}}, {{4, 5}}},
-                         {{{3, 4}, Layout::transposed}, {{4, 5}, Layout::transposed}},
-                         {{{7}}, {{7}}},
-                         {{{3, 7}}, {{7}}},
-                         {{{7}}, {{7, 3}}},
-                         {{{2, 3, 4}}, {{4, 5}}},
-                         {{{2, 3, 4}}, {{2, 4, 2}}},
-                         {{{3, 4}}, {{2, 4, 2}}},
-                         {{{2, 1, 3, 4}}, {{3, 4, 2}}},
-                         {{{3, 0}}, {{0, 2}}},
-                         {{{3, 4}, Layout::stepped}, {{4, 3}, Layout::reversed}},
-                         {{{9, 8}}, {{8, 17}}},
-                         {{{2, 3, 4}, Layout::expanded}, {{4, 2}}}});
-        return all;
-    }();
+    static const std::vector<Case> list = all(false);
     return list;
 }
 
 const std::vector<Case>& large() {
-    static const std::vector<Case> list = [] {
-        std::vector<Case> all;
-        add_pointwise(all, true);
-        add_reductions(all, {{{50001}},
-                             {{301, 257}},
-                             {{301, 257}, Layout::transposed},
-                             {{17, 129, 33}},
-                             {{20000, 3}}});
-        add_softmax(all, {{{211, 517}}, {{97, 1031}, Layout::transposed}});
-        add_matmul(all, {{{{129, 257}}, {{257, 131}}},
-                         {{{300, 300}, Layout::transposed}, {{300, 300}}},
-                         {{{6, 65, 33}}, {{6, 33, 70}}},
-                         {{{1, 500}}, {{500, 333}}},
-                         {{{8, 100, 8}}, {{8, 8, 100}}},
-                         {{{70, 1500}}, {{1500, 20}}}});
-        return all;
-    }();
+    static const std::vector<Case> list = all(true);
     return list;
 }
 

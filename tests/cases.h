@@ -36,6 +36,8 @@ struct Case {
     std::function<oracle::Naive(std::span<const oracle::Naive>)> expected;
     double slack = 8;  // tolerance of values, in units of eps · the largest expected entry
     bool structural = true;
+    bool differentiable = true;  // false: no derivative is checked
+    bool special = true;         // false: not tried with infinities and NaN
 };
 
 /// Random tensors of one dtype as the case asks for them; the same numbers (rounded) for every

@@ -194,10 +194,15 @@ Var record_pointwise(const PointwiseOp& op, const Rule& rule, VarRefs x, const v
         const Var* const operands[] = {&a, &b}; \
         MERCER_RECORD_BODY(name, operands)      \
     }
-#define STRUCTURAL(...)
+#define MERCER_RECORD_3(name)                            \
+    Var name(const Var& a, const Var& b, const Var& c) { \
+        const Var* const operands[] = {&a, &b, &c};      \
+        MERCER_RECORD_BODY(name, operands)               \
+    }
+#define FUNCTION(...)
 #define POINTWISE(name, formula, arity, ...) MERCER_RECORD_##arity(name)
 #include "engine/ops/ops.def"
 #undef POINTWISE
-#undef STRUCTURAL
+#undef FUNCTION
 
 }  // namespace mercer

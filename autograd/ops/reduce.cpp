@@ -1,7 +1,7 @@
 // Operators and reductions on Vars.
+#include "engine/ops/reduce.inl"
 #include "autograd/functions.h"
 #include "autograd/record.h"
-#include "engine/ops/reduce.inl"
 
 namespace mercer {
 

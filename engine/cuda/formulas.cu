@@ -82,11 +82,11 @@ constexpr Formula row(const char* name) {
 }
 
 const Formula list[] = {
-#define STRUCTURAL(...)
+#define FUNCTION(...)
 #define POINTWISE(name, type, arity, ...) row<formula::type, arity>(#name),
 #include "engine/ops/ops.def"
 #undef POINTWISE
-#undef STRUCTURAL
+#undef FUNCTION
 };
 
 }  // namespace

@@ -4,9 +4,11 @@
 //       static constexpr const char* name;
 //       struct Attrs { … };                        trivially copyable
 //       static Tensor forward(const Attrs&, std::span<const Tensor>);
-//                                                  checks, infers the shape, computes
+//                                                  checks, infers the shape, computes;
+//                                                  std::array<Tensor, n> for n results
 //       static constexpr unsigned needs(unsigned wanted);
-//                                                  what vjp reads: input_bit(i), output_bit
+//                                                  what vjp reads: input_bit(i), output_bit,
+//                                                  output_bit_of(k)
 //       template <class X> static void vjp(Vjp<X>&);
 //                                                  in an .inl, once for X = Tensor and X = Var
 //   };
@@ -26,7 +28,9 @@ template <class X>
 class Vjp;
 
 constexpr unsigned input_bit(int i) { return 1u << i; }
-inline constexpr unsigned output_bit = 1u << 31;
+/// Result k, of at most four: the highest bits, from the top.
+constexpr unsigned output_bit_of(int k) { return 1u << (31 - k); }
+inline constexpr unsigned output_bit = output_bit_of(0);
 constexpr bool wants_input(unsigned wanted, int i) { return (wanted >> i) & 1u; }
 
 }  // namespace mercer

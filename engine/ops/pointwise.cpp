@@ -119,7 +119,7 @@ int pointwise_arity(const PointwiseOp& op) { return op.kernels().arity; }
 // ---- the built-in ones, from the list
 // ------------------------------------------------------------
 
-#define STRUCTURAL(...)
+#define FUNCTION(...)
 #define POINTWISE(name, ...) MERCER_DISPATCH(cpu::PointwiseKernels, name##_kernels)
 #include "engine/ops/ops.def"
 #undef POINTWISE
@@ -129,11 +129,20 @@ namespace builtin {
 #include "engine/ops/ops.def"
 }  // namespace builtin
 #undef POINTWISE
-#undef STRUCTURAL
+#undef FUNCTION
 
-#define STRUCTURAL(name, type, latex) {#name, latex, nullptr, ""},
+#define FUNCTION(name, types, signature, latex, parity, source) \
+    {#name, latex, signature, Parity::parity, source, nullptr, ""},
 #define POINTWISE(name, formula, arity, family, latex, domain, cost) \
-    {#name, latex, &builtin::name##_op, domain},
+    {#name,                                                          \
+     latex,                                                          \
+     arity == 1   ? "x"                                              \
+     : arity == 2 ? "a, b"                                           \
+                  : "a, b, c",                                       \
+     Parity::bits,                                                   \
+     "engine/ops/pointwise/" #family ".h",                           \
+     &builtin::name##_op,                                            \
+     domain},
 std::span<const OperationInfo> operations() {
     static constexpr OperationInfo list[] = {
 #include "engine/ops/ops.def"
@@ -141,7 +150,7 @@ std::span<const OperationInfo> operations() {
     return list;
 }
 #undef POINTWISE
-#undef STRUCTURAL
+#undef FUNCTION
 
 const PointwiseOp& pointwise_op(std::string_view name) {
     for (const OperationInfo& info : operations())
@@ -160,10 +169,15 @@ const PointwiseOp& pointwise_op(std::string_view name) {
         const Tensor* const operands[] = {&a, &b};      \
         return pointwise(builtin::name##_op, operands); \
     }
-#define STRUCTURAL(...)
+#define MERCER_FUNCTION_3(name)                                      \
+    Tensor name(const Tensor& a, const Tensor& b, const Tensor& c) { \
+        const Tensor* const operands[] = {&a, &b, &c};               \
+        return pointwise(builtin::name##_op, operands);              \
+    }
+#define FUNCTION(...)
 #define POINTWISE(name, formula, arity, ...) MERCER_FUNCTION_##arity(name)
 #include "engine/ops/ops.def"
 #undef POINTWISE
-#undef STRUCTURAL
+#undef FUNCTION
 
 }  // namespace mercer

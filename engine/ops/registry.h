@@ -8,9 +8,14 @@
 
 namespace mercer {
 
+enum class Parity : uint8_t { bits, moves, rounding };
+
 struct OperationInfo {
     std::string_view name, latex;
-    const PointwiseOp* pointwise;  // null for a structural operation
+    std::string_view signature;    // as in ops.def
+    Parity parity;                 // what is the same on every instruction set and thread count
+    std::string_view source;       // the header that defines it
+    const PointwiseOp* pointwise;  // null for the others
     std::string_view domain;       // where a pointwise formula is smooth: any, positive, nonzero
 };
 

@@ -8,7 +8,13 @@ using namespace mercer;
 
 TEST_CASE("first derivatives to 1e-6 and second derivatives to 1e-7, over the whole list") {
     double first = 0, second = 0;
+    size_t checked = 0, constant = 0;
     for (const cases::Case& c : cases::small()) {
+        if (!c.differentiable) {
+            ++constant;
+            continue;
+        }
+        ++checked;
         const std::vector<Tensor> inputs = cases::make_inputs(c, DType::f64);
         const GradcheckReport report =
             gradcheck([&](std::span<const Var> x) { return c.f(x); }, inputs);
@@ -16,6 +22,7 @@ TEST_CASE("first derivatives to 1e-6 and second derivatives to 1e-7, over the wh
         first = std::max(first, report.first_error);
         second = std::max(second, report.second_error);
     }
-    MESSAGE(cases::small().size() << " cases; largest relative error: first order " << first
-                                  << ", second order " << second);
+    MESSAGE(checked << " cases, and " << constant
+                    << " of functions without a derivative; largest relative error: first order "
+                    << first << ", second order " << second);
 }

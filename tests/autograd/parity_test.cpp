@@ -89,7 +89,7 @@ TEST_CASE("small cases, values and both orders of derivatives") {
 TEST_CASE("infinities, NaN, zeros of both signs and subnormals") {
     for (const cases::Case& c : cases::small())
         for (DType dtype : {DType::f32, DType::f64})
-            if (!c.inputs.empty() &&
+            if (c.special && !c.inputs.empty() &&
                 (c.inputs[0].shape == Shape{33} || c.inputs[0].shape == Shape{3, 5}))
                 compare(c, dtype, true, false);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/ops/registry.h"
 #include "tests/cases.h"
 
 using namespace mercer;
@@ -45,4 +46,13 @@ TEST_CASE("large structural values agree with the oracle") {
         if (c.structural && !c.name.starts_with("matmul"))
             check(c, DType::f32);  // gemm_test has those
     MESSAGE(cases::small().size() << " small and " << cases::large().size() << " large cases");
+}
+
+TEST_CASE("every operation of the list has cases") {
+    for (const OperationInfo& info : operations()) {
+        size_t found = 0;
+        for (const cases::Case& c : cases::small())
+            found += c.name.substr(0, c.name.find(' ')) == info.name;
+        CHECK_MESSAGE(found >= 3, std::string(info.name), " has ", found, " cases");
+    }
 }

@@ -12,12 +12,17 @@ using Naives = std::span<const oracle::Naive>;
 /// "matmul (2,3) (3,4) transposed"
 std::string describe(const std::string& operation, const std::vector<Input>& inputs);
 
-/// Every pointwise operation of the registry; `big` for several blocks and threads.
-void add_pointwise(std::vector<Case>& list, bool big);
-void add_layout(std::vector<Case>& list);
-/// Every reduction over every set of axes.
-void add_reductions(std::vector<Case>& list, const std::vector<Input>& shapes);
-void add_softmax(std::vector<Case>& list, const std::vector<Input>& shapes);
-void add_matmul(std::vector<Case>& list, const std::vector<std::pair<Input, Input>>& pairs);
+// A family is a file of this folder: void add_NAME(std::vector<Case>& list, bool big), where `big` asks for shapes of
+// several blocks, chunks and threads.
+#define MERCER_CASE_FAMILIES \
+    FAMILY(pointwise)        \
+    FAMILY(layout)           \
+    FAMILY(reductions)       \
+    FAMILY(rows)             \
+    FAMILY(products)
+
+#define FAMILY(name) void add_##name(std::vector<Case>& list, bool big);
+MERCER_CASE_FAMILIES
+#undef FAMILY
 
 }  // namespace cases

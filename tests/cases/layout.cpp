@@ -20,7 +20,8 @@ Naive moved(const Naive& x, const Shape& shape, const std::function<Shape(const 
 
 }  // namespace
 
-void add_layout(std::vector<Case>& list) {
+void add_layout(std::vector<Case>& list, bool big) {
+    if (big) return;
     for (Layout l : {Layout::dense, Layout::transposed, Layout::reversed}) {
         const std::vector<Input> in{{{4, 6}, l}};
         list.push_back({describe("reshape", in), in,
@@ -35,6 +36,11 @@ void add_layout(std::vector<Case>& list) {
              [](Vars x) {
                  return permute(x[0], {1, 0}) * 1.0;
              },
+             [](Naives x) {
+                 return moved(x[0], {6, 4}, [](const Shape& i) { return Shape{i[1], i[0]}; });
+             }});
+        list.push_back(
+            {describe("transpose", in), in, [](Vars x) { return transpose(x[0]); },
              [](Naives x) {
                  return moved(x[0], {6, 4}, [](const Shape& i) { return Shape{i[1], i[0]}; });
              }});
@@ -111,6 +117,23 @@ void add_layout(std::vector<Case>& list) {
                         });
                         return y;
                     }});
+    for (int axis : {0, 1, -1}) {
+        const std::vector<Input> two{{{2, 3}}, {{2, 3}, Layout::reversed}};
+        list.push_back({describe("stack axis " + std::to_string(axis), two), two,
+                        [axis](Vars x) { return stack(x, axis); },
+                        [axis](Naives x) {
+                            const int at = axis < 0 ? axis + 3 : axis;
+                            Naive y = oracle::make(at == 0   ? Shape{2, 2, 3}
+                                                   : at == 1 ? Shape{2, 2, 3}
+                                                             : Shape{2, 3, 2});
+                            each(y.shape, [&](const Shape& i, size_t p) {
+                                Shape inner = i;
+                                inner.erase(at);
+                                y.at[p] = x[size_t(i[at])].at[oracle::place(x[0].shape, inner)];
+                            });
+                            return y;
+                        }});
+    }
     const std::vector<Input> rows{{{5, 3}}};
     const Tensor picks = Tensor::from(std::vector<int64_t>{4, 0, 4, 2}, {4, 1});
     list.push_back({describe("gather rows", rows), rows,
@@ -142,6 +165,42 @@ void add_layout(std::vector<Case>& list) {
                         });
                         return y;
                     }});
+    for (int axis : {0, 2}) {
+        const std::vector<Input> in{{{2, 3, 2}}, {{2, 3, 2}, Layout::stepped}};
+        list.push_back({describe("concat axis " + std::to_string(axis), in), in,
+                        [axis](Vars x) { return concat(x, axis); },
+                        [axis](Naives x) {
+                            Naive y = oracle::make(axis ? Shape{2, 3, 4} : Shape{4, 3, 2});
+                            each(y.shape, [&](const Shape& i, size_t p) {
+                                Shape inner = i;
+                                inner[axis] %= 2;
+                                y.at[p] =
+                                    x[size_t(i[axis] / 2)].at[oracle::place(x[0].shape, inner)];
+                            });
+                            return y;
+                        }});
+    }
+    const Tensor columns = Tensor::from(std::vector<int64_t>{1, 1, 3}, {1, 3});
+    constexpr auto column = std::to_array<int64_t>({1, 1, 3});
+    for (Layout l : {Layout::dense, Layout::reversed}) {
+        const std::vector<Input> in{{{5, 4}, l}}, narrow{{{5, 3}, l}};
+        list.push_back({describe("gather columns", in), in,
+                        [columns](Vars x) { return gather(x[0], columns, 1); },
+                        [column](Naives x) {
+                            return moved(x[0], {5, 3}, [&](const Shape& i) {
+                                return Shape{i[0], column[size_t(i[1])]};
+                            });
+                        }});
+        list.push_back({describe("scatter_add columns", narrow), narrow,
+                        [columns](Vars x) { return scatter_add(x[0], columns, -1, 4); },
+                        [column](Naives x) {
+                            Naive y = oracle::make({5, 4});
+                            each(x[0].shape, [&](const Shape& i, size_t p) {
+                                y.at[size_t(i[0] * 4 + column[size_t(i[1])])] += x[0].at[p];
+                            });
+                            return y;
+                        }});
+    }
 }
 
 }  // namespace cases

@@ -12,14 +12,15 @@ using oracle::Naive;
 using oracle::Real;
 
 Var call(const std::string& name, Vars x) {
-#define STRUCTURAL(...)
+#define FUNCTION(...)
 #define CALL_1(function) function(x[0])
 #define CALL_2(function) function(x[0], x[1])
+#define CALL_3(function) function(x[0], x[1], x[2])
 #define POINTWISE(function, formula, arity, ...) \
     if (name == #function) return CALL_##arity(function);
 #include "engine/ops/ops.def"
 #undef POINTWISE
-#undef STRUCTURAL
+#undef FUNCTION
     throw std::logic_error("unknown operation " + name);
 }
 

@@ -1,0 +1,10 @@
+// Functions made of other functions, on tensors.
+#include "engine/error.h"
+#include "engine/functions.h"
+
+namespace mercer {
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/composed.inc"
+
+}  // namespace mercer
