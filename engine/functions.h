@@ -15,7 +15,5 @@ namespace mercer {
 
 /// Written into `out`, which must have the product's shape and dtype and overlap neither operand.
 MERCER_API void matmul_into(Tensor& out, const Tensor& a, const Tensor& b);
-/// a == b, elementwise with broadcasting, as bool.
-MERCER_API Tensor equal(const Tensor& a, const Tensor& b);
 
 }  // namespace mercer

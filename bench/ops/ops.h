@@ -24,7 +24,7 @@ void add_op(const std::string& name, const Work& work,
 constexpr double elements(double n) { return 4 * n; }
 
 // The families: bench/ops/<name>.cpp
-#define MERCER_BENCH_FAMILIES FAMILY(pointwise)
+#define MERCER_BENCH_FAMILIES FAMILY(pointwise) FAMILY(compare)
 
 #define FAMILY(name) void add_ops_##name();
 MERCER_BENCH_FAMILIES

@@ -76,7 +76,9 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
                             ? base[size_t(k)] + (at[k] + col * col_stride[size_t(k)]) * element
                             : nullptr;
         for (size_t k = 0; k < out.size(); ++k)
-            outputs[k] = out_base[k] ? out_base[k] + (at[operands] + col) * element : nullptr;
+            outputs[k] = out_base[k]
+                             ? out_base[k] + (at[operands] + col) * int64_t(size_of(out[k].dtype()))
+                             : nullptr;
         kernel({rows, n, inputs, row_stride.data(), col_stride.data(), outputs,
                 row_stride[size_t(operands)], state});
     };

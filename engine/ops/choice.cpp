@@ -69,15 +69,4 @@ Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
 }
 Tensor cast(const Tensor& x, DType dtype) { return Cast::forward({x.dtype(), dtype}, {&x, 1}); }
 
-Tensor equal(const Tensor& a, const Tensor& b) {
-    if (a.dtype() != b.dtype())
-        throw DTypeError("equal", "dtypes differ: " + std::string(name_of(a.dtype())) + " vs " +
-                                      std::string(name_of(b.dtype())) + "; use cast on one");
-    Tensor out = Tensor::empty(cpu::broadcast_shape("equal", a.shape(), b.shape()), DType::boolean);
-    visit(a.dtype(), [&]<class T>(T) {
-        walk_three<T, T, T, bool>(out, a, b, a, [](T x, T y, T) { return x == y; });
-    });
-    return out;
-}
-
 }  // namespace mercer

@@ -19,7 +19,8 @@ std::string describe(const std::string& operation, const std::vector<Input>& inp
     FAMILY(layout)           \
     FAMILY(reductions)       \
     FAMILY(rows)             \
-    FAMILY(products)
+    FAMILY(products)         \
+    FAMILY(compare)
 
 #define FAMILY(name) void add_##name(std::vector<Case>& list, bool big);
 MERCER_CASE_FAMILIES

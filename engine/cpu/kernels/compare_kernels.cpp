@@ -1,0 +1,84 @@
+// out = a ∘ b as bool bytes, one pass: each operand is read once, each byte written once. Plain loops: the compiler
+// narrows masks to bytes better than a detour over Vec would.
+#include "engine/cpu/compare_table.h"
+#include "engine/simd/isa.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+// A bool is read as the byte it is.
+template <class T, class F>
+void pairs(const cpu::PointwiseArgs& args) {
+    const int64_t n = args.cols, sx = args.in_col[0], sy = args.in_col[1];
+    for (int64_t r = 0; r < args.rows; ++r) {
+        const T* x = static_cast<const T*>(args.in[0]) + r * args.in_row[0];
+        const T* y = static_cast<const T*>(args.in[1]) + r * args.in_row[1];
+        uint8_t* __restrict to = static_cast<uint8_t*>(args.out[0]) + r * args.out_row;
+        if (sx == 1 && sy == 1)
+            for (int64_t i = 0; i < n; ++i) to[i] = F::of(x[i], y[i]);
+        else if (sx == 1 && sy == 0)
+            for (int64_t i = 0; i < n; ++i) to[i] = F::of(x[i], *y);
+        else if (sx == 0 && sy == 1)
+            for (int64_t i = 0; i < n; ++i) to[i] = F::of(*x, y[i]);
+        else
+            for (int64_t i = 0; i < n; ++i) to[i] = F::of(x[i * sx], y[i * sy]);
+    }
+}
+
+template <class T, class F>
+void singles(const cpu::PointwiseArgs& args) {
+    const int64_t n = args.cols, sx = args.in_col[0];
+    for (int64_t r = 0; r < args.rows; ++r) {
+        const T* x = static_cast<const T*>(args.in[0]) + r * args.in_row[0];
+        uint8_t* __restrict to = static_cast<uint8_t*>(args.out[0]) + r * args.out_row;
+        if (sx == 1)
+            for (int64_t i = 0; i < n; ++i) to[i] = F::of(x[i]);
+        else
+            for (int64_t i = 0; i < n; ++i) to[i] = F::of(x[i * sx]);
+    }
+}
+
+#define MERCER_PAIR(Name, expression)               \
+    struct Name {                                   \
+        template <class T>                          \
+        static MERCER_INLINE uint8_t of(T a, T b) { \
+            return expression;                      \
+        }                                           \
+    };
+MERCER_PAIR(Equal, a == b)
+MERCER_PAIR(NotEqual, a != b)
+MERCER_PAIR(Less, a < b)
+MERCER_PAIR(LessEqual, a <= b)
+MERCER_PAIR(And, a& b)
+MERCER_PAIR(Or, a | b)
+MERCER_PAIR(Xor, a ^ b)
+#undef MERCER_PAIR
+
+#define MERCER_SINGLE(Name, expression)        \
+    struct Name {                              \
+        template <class T>                     \
+        static MERCER_INLINE uint8_t of(T x) { \
+            return expression;                 \
+        }                                      \
+    };
+MERCER_SINGLE(Not, x ^ 1)
+MERCER_SINGLE(IsNan, x != x)
+MERCER_SINGLE(IsInf, x == T(__builtin_inf()) || x == -T(__builtin_inf()))
+MERCER_SINGLE(IsFinite, x - x == 0)
+#undef MERCER_SINGLE
+
+#define MERCER_ALL_TYPES(F) \
+    { pairs<float, F>, pairs<double, F>, pairs<int32_t, F>, pairs<int64_t, F>, pairs<uint8_t, F> }
+
+}  // namespace
+
+extern const cpu::CompareTable compare_table;
+const cpu::CompareTable compare_table = {
+    {MERCER_ALL_TYPES(Equal), MERCER_ALL_TYPES(NotEqual), MERCER_ALL_TYPES(Less),
+     MERCER_ALL_TYPES(LessEqual)},
+    {pairs<uint8_t, And>, pairs<uint8_t, Or>, pairs<uint8_t, Xor>, singles<uint8_t, Not>},
+    {{singles<float, IsNan>, singles<double, IsNan>},
+     {singles<float, IsInf>, singles<double, IsInf>},
+     {singles<float, IsFinite>, singles<double, IsFinite>}}};
+
+}  // namespace mercer::MERCER_ISA

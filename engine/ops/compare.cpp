@@ -1,0 +1,105 @@
+#include "engine/cpu/compare_table.h"
+#include "engine/cpu/dispatch.h"
+#include "engine/cpu/layout.h"
+#include "engine/error.h"
+#include "engine/functions.h"
+#include "engine/memory.h"
+
+namespace mercer {
+
+MERCER_DISPATCH(cpu::CompareTable, compare_table)
+
+namespace {
+
+using cpu::Comparison;
+using cpu::Logic;
+using cpu::Test;
+
+std::string name_text(DType dtype) { return std::string(name_of(dtype)); }
+
+Tensor pair(const char* name, cpu::PointwiseFn kernel, const Tensor& a, const Tensor& b) {
+    const OperationScope scope(name);
+    const Shape shape = cpu::broadcast_shape(name, a.shape(), b.shape());
+    Tensor out = Tensor::empty(shape, DType::boolean);
+    const Tensor* const in[] = {&a, &b};
+    const Strides strides[] = {cpu::broadcast_strides(name, a.shape(), a.strides(), shape),
+                               cpu::broadcast_strides(name, b.shape(), b.strides(), shape)};
+    cpu::run_pointwise(kernel, 1, shape, in, strides, {&out, 1}, nullptr);
+    return out;
+}
+
+Tensor single(const char* name, cpu::PointwiseFn kernel, const Tensor& x) {
+    const OperationScope scope(name);
+    Tensor out = Tensor::empty(x.shape(), DType::boolean);
+    const Tensor* const in[] = {&x};
+    const Strides strides[] = {x.strides()};
+    cpu::run_pointwise(kernel, 1, x.shape(), in, strides, {&out, 1}, nullptr);
+    return out;
+}
+
+Tensor compare(const char* name, Comparison which, const Tensor& a, const Tensor& b) {
+    if (a.dtype() != b.dtype())
+        throw DTypeError(name, "dtypes differ: " + name_text(a.dtype()) + " vs " +
+                                   name_text(b.dtype()) + "; use cast on one");
+    return pair(name, compare_table().compare[int(which)][int(a.dtype())], a, b);
+}
+
+Tensor number(const char* name, double b, const Tensor& a) {
+    const Tensor t = Tensor::scalar(b, a.dtype());
+    if (!is_floating(a.dtype()) && t.item<double>() != b)
+        throw ValueError(name, std::to_string(b) + " is no " + name_text(a.dtype()) +
+                                   "; use cast on the tensor");
+    return t;
+}
+
+void require_bool(const char* name, const Tensor& x) {
+    if (x.dtype() != DType::boolean)
+        throw DTypeError(name,
+                         "works on bool, got " + name_text(x.dtype()) + "; use not_equal(x, 0)");
+}
+
+Tensor logic(const char* name, Logic which, const Tensor& a, const Tensor& b) {
+    require_bool(name, a);
+    require_bool(name, b);
+    return pair(name, compare_table().logic[int(which)], a, b);
+}
+
+Tensor test(const char* name, Test which, const Tensor& x) {
+    if (!is_floating(x.dtype()))
+        throw DTypeError(name, "works on f32 and f64, got " + name_text(x.dtype()));
+    return single(name, compare_table().test[int(which)][x.dtype() == DType::f64], x);
+}
+
+}  // namespace
+
+#define MERCER_COMPARISON(name, which, first, second)            \
+    Tensor name(const Tensor& a, const Tensor& b) {              \
+        return compare(#name, Comparison::which, first, second); \
+    }                                                            \
+    Tensor name(const Tensor& a, double b) { return name(a, number(#name, b, a)); }
+MERCER_COMPARISON(equal, equal, a, b)
+MERCER_COMPARISON(not_equal, not_equal, a, b)
+MERCER_COMPARISON(less, less, a, b)
+MERCER_COMPARISON(less_equal, less_equal, a, b)
+MERCER_COMPARISON(greater, less, b, a)
+MERCER_COMPARISON(greater_equal, less_equal, b, a)
+#undef MERCER_COMPARISON
+
+Tensor logical_and(const Tensor& a, const Tensor& b) {
+    return logic("logical_and", Logic::conjunction, a, b);
+}
+Tensor logical_or(const Tensor& a, const Tensor& b) {
+    return logic("logical_or", Logic::disjunction, a, b);
+}
+Tensor logical_xor(const Tensor& a, const Tensor& b) {
+    return logic("logical_xor", Logic::exclusive, a, b);
+}
+Tensor logical_not(const Tensor& x) {
+    require_bool("logical_not", x);
+    return single("logical_not", compare_table().logic[int(Logic::negation)], x);
+}
+Tensor isnan(const Tensor& x) { return test("isnan", Test::nan, x); }
+Tensor isinf(const Tensor& x) { return test("isinf", Test::infinite, x); }
+Tensor isfinite(const Tensor& x) { return test("isfinite", Test::finite, x); }
+
+}  // namespace mercer
