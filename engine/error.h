@@ -29,7 +29,14 @@ MERCER_ERROR(MemoryError);     // the limit is reached, or the system has no mor
 MERCER_ERROR(InPlaceError);    // an in-place write that would break a view or a saved value
 MERCER_ERROR(TapeError);       // foreign, dead or already consumed tape; not differentiable
 MERCER_ERROR(NumericalError);  // not positive definite, not finite
-MERCER_ERROR(IoError);         // files and formats
+MERCER_ERROR(IoError);         // files: the system refused
 #undef MERCER_ERROR
+
+/// What a file holds is not what was expected: the message says where, what was found and what was
+/// expected.
+class MERCER_API FormatError : public IoError {
+public:
+    using IoError::IoError;
+};
 
 }  // namespace mercer

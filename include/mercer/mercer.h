@@ -9,6 +9,8 @@
 #include "autograd/tape.h"
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/io/npy.h"
+#include "engine/io/safetensors.h"
 #include "engine/isa.h"
 #include "engine/log.h"
 #include "engine/map.h"

@@ -12,13 +12,6 @@
 
 namespace mercer {
 
-/// What a file holds is not what was expected: the message says where, what was found and what was
-/// expected.
-class MERCER_API FormatError : public IoError {
-public:
-    using IoError::IoError;
-};
-
 /// A table of text that remembers where each row stood. Its errors are FormatErrors; read() throws
 /// a plain IoError when the file cannot be opened.
 class MERCER_API Csv {
