@@ -20,8 +20,10 @@ enum class Layout { dense, transposed, stepped, reversed, expanded };
 enum class Domain {
     any,
     positive,
-    nonzero
-};  // nonzero: away from 0, where a formula may have its kink
+    nonzero,     // away from 0, where a formula may have its kink
+    unit,        // (0, 1)
+    correlation  // (−1, 1)
+};
 
 struct Input {
     Shape shape;

@@ -56,6 +56,15 @@ MERCER_INLINE void stream(T* p, Register<T> v) {
     _mm256_stream_si256(reinterpret_cast<__m256i*>(p), reinterpret_cast<__m256i>(v));
 }
 
+/// Half `half` of eight floats as doubles, and two such halves rounded back.
+template <int half>
+MERCER_INLINE Register<double> widen(Register<float> a) {
+    return _mm256_cvtps_pd(_mm256_extractf128_ps(a, half));
+}
+MERCER_INLINE Register<float> narrow(Register<double> low, Register<double> high) {
+    return _mm256_set_m128(_mm256_cvtpd_ps(high), _mm256_cvtpd_ps(low));
+}
+
 template <class R>
 MERCER_INLINE bool any(R mask) {
     return !_mm256_testz_si256(reinterpret_cast<__m256i>(mask), reinterpret_cast<__m256i>(mask));

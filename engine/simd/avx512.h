@@ -45,6 +45,16 @@ MERCER_INLINE void stream(T* p, Register<T> v) {
     _mm512_stream_si512(reinterpret_cast<__m512i*>(p), reinterpret_cast<__m512i>(v));
 }
 
+/// Half `half` of sixteen floats as doubles, and two such halves rounded back.
+template <int half>
+MERCER_INLINE Register<double> widen(Register<float> a) {
+    return _mm512_cvtps_pd(_mm512_extractf32x8_ps(a, half));
+}
+MERCER_INLINE Register<float> narrow(Register<double> low, Register<double> high) {
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high),
+                              1);
+}
+
 template <class R>
 MERCER_INLINE bool any(R mask) {
     return _mm512_test_epi32_mask(reinterpret_cast<__m512i>(mask),

@@ -43,6 +43,14 @@
 #define MERCER_INLINE inline __attribute__((always_inline))
 #endif
 
+// A function too long to be worth a copy in every kernel that calls it; a template, or it would be
+// defined where it is not used.
+#if defined(__CUDACC__)
+#define MERCER_OUTLINE __host__ __device__ __noinline__
+#else
+#define MERCER_OUTLINE __attribute__((noinline))
+#endif
+
 namespace mercer::MERCER_ISA {
 
 /// The integer of a lane's width.

@@ -34,6 +34,15 @@ MERCER_INLINE void stream(T* p, Register<T> v) {
     __builtin_memcpy(p, &v, sizeof v);
 }
 
+/// Half `half` of four floats as doubles, and two such halves rounded back.
+template <int half>
+MERCER_INLINE Register<double> widen(Register<float> a) {
+    return half ? vcvt_high_f64_f32(a) : vcvt_f64_f32(vget_low_f32(a));
+}
+MERCER_INLINE Register<float> narrow(Register<double> low, Register<double> high) {
+    return vcvt_high_f32_f64(vcvt_f32_f64(low), high);
+}
+
 template <class R>
 MERCER_INLINE bool any(R mask) {
     return vmaxvq_u32(reinterpret_cast<uint32x4_t>(mask)) != 0;

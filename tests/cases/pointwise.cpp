@@ -25,9 +25,11 @@ Var call(const std::string& name, Vars x) {
 }
 
 Domain domain_of(std::string_view text) {
-    return text == "positive"  ? Domain::positive
-           : text == "nonzero" ? Domain::nonzero
-                               : Domain::any;
+    return text == "positive"      ? Domain::positive
+           : text == "nonzero"     ? Domain::nonzero
+           : text == "unit"        ? Domain::unit
+           : text == "correlation" ? Domain::correlation
+                                   : Domain::any;
 }
 
 Case pointwise_case(const OperationInfo& info, std::vector<Input> inputs) {

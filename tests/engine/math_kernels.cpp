@@ -1,9 +1,23 @@
-// Every elementary function as a loop over arrays, compiled once per instruction set.
+// Every elementary and special function as a loop over arrays, compiled once per instruction set.
 #include "engine/simd/math.h"
+#include "engine/simd/normal.h"
 #include "math_table.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
+
+template <class T>
+MERCER_INLINE Vec<T> sine_of_both(Vec<T> x) {
+    Vec<T> s, c;
+    sincos(x, s, c);
+    return s;
+}
+template <class T>
+MERCER_INLINE Vec<T> cosine_of_both(Vec<T> x) {
+    Vec<T> s, c;
+    sincos(x, s, c);
+    return c;
+}
 
 #define MERCER_MATH_KERNEL(name, expression)                \
     struct name##_kernel {                                  \
@@ -13,33 +27,8 @@ namespace {
             return expression;                              \
         }                                                   \
     };
-MERCER_MATH_KERNEL(exp, exp(x))
-MERCER_MATH_KERNEL(log, log(x))
-MERCER_MATH_KERNEL(log1p, log1p(x))
-MERCER_MATH_KERNEL(expm1, expm1(x))
-MERCER_MATH_KERNEL(sin, sin(x))
-MERCER_MATH_KERNEL(cos, cos(x))
-MERCER_MATH_KERNEL(tanh, tanh(x))
-MERCER_MATH_KERNEL(erf, erf(x))
-MERCER_MATH_KERNEL(pow, pow(x, y))
+MERCER_MATH_FUNCTIONS(MERCER_MATH_KERNEL)
 #undef MERCER_MATH_KERNEL
-
-struct sincos_sin_kernel {
-    template <class T>
-    MERCER_INLINE static Vec<T> f(Vec<T> x, Vec<T>) {
-        Vec<T> s, c;
-        sincos(x, s, c);
-        return s;
-    }
-};
-struct sincos_cos_kernel {
-    template <class T>
-    MERCER_INLINE static Vec<T> f(Vec<T> x, Vec<T>) {
-        Vec<T> s, c;
-        sincos(x, s, c);
-        return c;
-    }
-};
 
 /// y may be null: then f ignores it.
 template <class F, class T>
@@ -54,14 +43,14 @@ void loop(const T* x, const T* y, T* out, int64_t n) {
             .store(out + i, rest);
 }
 
-#define MERCER_MATH_ROW(T)                                                                   \
-    loop<exp_kernel, T>, loop<log_kernel, T>, loop<log1p_kernel, T>, loop<expm1_kernel, T>,  \
-        loop<sin_kernel, T>, loop<cos_kernel, T>, loop<tanh_kernel, T>, loop<erf_kernel, T>, \
-        loop<pow_kernel, T>, loop<sincos_sin_kernel, T>, loop<sincos_cos_kernel, T>
-
 }  // namespace
 
 extern const MathTable math_table;
-const MathTable math_table = {{MERCER_MATH_ROW(float)}, {MERCER_MATH_ROW(double)}};
+const MathTable math_table = {
+#define MERCER_MATH_F32(name, expression) loop<name##_kernel, float>,
+#define MERCER_MATH_F64(name, expression) loop<name##_kernel, double>,
+    {MERCER_MATH_FUNCTIONS(MERCER_MATH_F32)},
+    {MERCER_MATH_FUNCTIONS(MERCER_MATH_F64)},
+};
 
 }  // namespace mercer::MERCER_ISA

@@ -6,19 +6,31 @@
 
 namespace mercer {
 
+/// F(name, what it computes from the vectors x and y)
+#define MERCER_MATH_FUNCTIONS(F)         \
+    F(exp, exp(x))                       \
+    F(log, log(x))                       \
+    F(log1p, log1p(x))                   \
+    F(expm1, expm1(x))                   \
+    F(sin, sin(x))                       \
+    F(cos, cos(x))                       \
+    F(tanh, tanh(x))                     \
+    F(erf, erf(x))                       \
+    F(pow, pow(x, y))                    \
+    F(sincos_sin, sine_of_both(x))       \
+    F(sincos_cos, cosine_of_both(x))     \
+    F(erfc, erfc(x))                     \
+    F(erfinv, erfinv(x))                 \
+    F(normal_pdf, normal_pdf(x))         \
+    F(normal_cdf, normal_cdf(x))         \
+    F(log_normal_cdf, log_normal_cdf(x)) \
+    F(normal_icdf, normal_icdf(x))
+
 enum MathFunction {
-    math_exp,
-    math_log,
-    math_log1p,
-    math_expm1,
-    math_sin,
-    math_cos,
-    math_tanh,
-    math_erf,
-    math_pow,
-    math_sincos_sin,
-    math_sincos_cos,
-    math_count
+#define MERCER_MATH_NAME(name, expression) math_##name,
+    MERCER_MATH_FUNCTIONS(MERCER_MATH_NAME)
+#undef MERCER_MATH_NAME
+        math_count
 };
 
 template <class T>

@@ -12,9 +12,9 @@ namespace mercer::test {
 
 /// |got − exact| over the spacing of T at `exact` (the spacing of the smallest numbers below the
 /// normal range). Infinity stands for the power of two just above the largest number, as in
-/// rounding; a NaN only matches a NaN.
+/// rounding; a NaN only matches a NaN. A result smaller than `floor` counts as one of that size.
 template <class T>
-double ulp_error(T got, mpfr_srcptr exact) {
+double ulp_error(T got, mpfr_srcptr exact, double floor = 0) {
     using Limits = std::numeric_limits<T>;
     const double wrong = std::numeric_limits<double>::infinity();
     if (mpfr_nan_p(exact) || std::isnan(got))
@@ -23,6 +23,7 @@ double ulp_error(T got, mpfr_srcptr exact) {
     long exponent =
         Limits::min_exponent;  // of `exact` as 0.1… · 2^exponent, within the format's range
     if (!mpfr_zero_p(exact)) exponent = std::max(exponent, long(mpfr_get_exp(exact)));
+    if (floor > 0) exponent = std::max(exponent, long(std::ilogb(floor)) + 1);
     exponent = std::min(exponent, long(Limits::max_exponent));
     mpfr_t error;
     mpfr_init2(error, 200);

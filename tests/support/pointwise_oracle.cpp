@@ -5,19 +5,11 @@
 #include <stdexcept>
 #include <string>
 
+#include "tests/support/mpfr_number.h"
+#include "tests/support/normal_oracle.h"
+
 namespace oracle {
 namespace {
-
-struct Number {
-    mpfr_t v;
-    explicit Number(double x = 0) {
-        mpfr_init2(v, 200);
-        mpfr_set_d(v, x, MPFR_RNDN);
-    }
-    ~Number() { mpfr_clear(v); }
-    Number(const Number&) = delete;
-    Number& operator=(const Number&) = delete;
-};
 
 using Unary = int (*)(mpfr_t, const mpfr_t, mpfr_rnd_t);
 using Binary = int (*)(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t);
@@ -54,15 +46,35 @@ int gelu(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) {
 int absolute(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) { return mpfr_abs(y, x, r); }
 int negative(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) { return mpfr_neg(y, x, r); }
 
-constexpr Row rows[] = {
-    {"add", nullptr, mpfr_add},     {"sub", nullptr, mpfr_sub},     {"mul", nullptr, mpfr_mul},
-    {"div", nullptr, mpfr_div},     {"maximum", nullptr, mpfr_max}, {"minimum", nullptr, mpfr_min},
-    {"pow", nullptr, mpfr_pow},     {"neg", negative, nullptr},     {"square", mpfr_sqr, nullptr},
-    {"abs", absolute, nullptr},     {"sqrt", mpfr_sqrt, nullptr},   {"exp", mpfr_exp, nullptr},
-    {"expm1", mpfr_expm1, nullptr}, {"log", mpfr_log, nullptr},     {"log1p", mpfr_log1p, nullptr},
-    {"sin", mpfr_sin, nullptr},     {"cos", mpfr_cos, nullptr},     {"erf", mpfr_erf, nullptr},
-    {"tanh", mpfr_tanh, nullptr},   {"sigmoid", sigmoid, nullptr},  {"softplus", softplus, nullptr},
-    {"relu", relu, nullptr},        {"gelu", gelu, nullptr}};
+constexpr Row rows[] = {{"add", nullptr, mpfr_add},
+                        {"sub", nullptr, mpfr_sub},
+                        {"mul", nullptr, mpfr_mul},
+                        {"div", nullptr, mpfr_div},
+                        {"maximum", nullptr, mpfr_max},
+                        {"minimum", nullptr, mpfr_min},
+                        {"pow", nullptr, mpfr_pow},
+                        {"neg", negative, nullptr},
+                        {"square", mpfr_sqr, nullptr},
+                        {"abs", absolute, nullptr},
+                        {"sqrt", mpfr_sqrt, nullptr},
+                        {"exp", mpfr_exp, nullptr},
+                        {"expm1", mpfr_expm1, nullptr},
+                        {"log", mpfr_log, nullptr},
+                        {"log1p", mpfr_log1p, nullptr},
+                        {"sin", mpfr_sin, nullptr},
+                        {"cos", mpfr_cos, nullptr},
+                        {"erf", mpfr_erf, nullptr},
+                        {"tanh", mpfr_tanh, nullptr},
+                        {"sigmoid", sigmoid, nullptr},
+                        {"softplus", softplus, nullptr},
+                        {"relu", relu, nullptr},
+                        {"gelu", gelu, nullptr},
+                        {"erfc", mpfr_erfc, nullptr},
+                        {"erfinv", erfinv, nullptr},
+                        {"normal_pdf", normal_pdf, nullptr},
+                        {"normal_cdf", normal_cdf, nullptr},
+                        {"log_normal_cdf", log_normal_cdf, nullptr},
+                        {"normal_icdf", normal_icdf, nullptr}};
 
 }  // namespace
 

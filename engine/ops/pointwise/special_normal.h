@@ -1,0 +1,49 @@
+// erfc, erfinv and the normal distribution; method and derivatives stand in engine/simd/normal.h.
+#pragma once
+
+#include "engine/simd/normal.h"
+
+namespace mercer::MERCER_ISA::formula {
+
+struct Erfc {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return erfc(x);
+    }
+};
+/// ±∞ at ±1, NaN beyond.
+struct Erfinv {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return erfinv(x);
+    }
+};
+struct NormalPdf {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return normal_pdf(x);
+    }
+};
+/// Relative precision in the left tail, down to the smallest subnormal number.
+struct NormalCdf {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return normal_cdf(x);
+    }
+};
+/// −x²/2 − log|x| − … to the left, however far.
+struct LogNormalCdf {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return log_normal_cdf(x);
+    }
+};
+/// ∓∞ at 0 and 1, NaN outside; a p near 1 has lost its tail before the call: use −Φ⁻¹(1 − p).
+struct NormalIcdf {
+    template <class V>
+    static MERCER_INLINE V f(V p) {
+        return normal_icdf(p);
+    }
+};
+
+}  // namespace mercer::MERCER_ISA::formula
