@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "engine/padding.h"
 #include "engine/tensor.h"
 
 namespace mercer {

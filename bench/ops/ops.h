@@ -25,6 +25,7 @@ constexpr double elements(double n) { return 4 * n; }
 
 // The families: bench/ops/<name>.cpp
 #define MERCER_BENCH_FAMILIES FAMILY(pointwise) FAMILY(compare)
+#define MERCER_BENCH_FAMILIES FAMILY(pointwise) FAMILY(convolution)
 
 #define FAMILY(name) void add_ops_##name();
 MERCER_BENCH_FAMILIES

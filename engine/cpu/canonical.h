@@ -74,8 +74,10 @@ MERCER_INLINE void canonical_for(Canonical<T, Op>& acc, int64_t n, Step step) {
     for (; i + canonical_lanes <= n; i += canonical_lanes)
 #pragma GCC unroll 8
         for (int k = 0; k < canonical_lanes / lanes; ++k) step(acc.part[k], i + k * lanes, lanes);
-    for (int k = 0; i < n; ++k, i += lanes)
-        step(acc.part[k], i, int(n - i < lanes ? n - i : lanes));
+    // Unrolled as well, so that the parts stay in registers over many short runs.
+#pragma GCC unroll 8
+    for (int k = 0; k < canonical_lanes / lanes; ++k, i += lanes)
+        if (i < n) step(acc.part[k], i, int(n - i < lanes ? n - i : lanes));
 }
 
 }  // namespace mercer::MERCER_ISA

@@ -21,6 +21,7 @@ std::string describe(const std::string& operation, const std::vector<Input>& inp
     FAMILY(rows)             \
     FAMILY(products)         \
     FAMILY(compare)
+    FAMILY(convolution)
 
 #define FAMILY(name) void add_##name(std::vector<Case>& list, bool big);
 MERCER_CASE_FAMILIES

@@ -1,0 +1,58 @@
+// Convolutions of the sizes that networks have: forward, and each gradient alone.
+#include "bench/ops/ops.h"
+
+namespace mercer::bench {
+namespace {
+
+struct Sizes {
+    const char* name;
+    Shape x, w;
+    int64_t groups = 1;
+};
+
+// y = conv(x, w), then `pull` of (tape, y, x, w) from a fixed cotangent.
+void add(const Sizes& s) {
+    const bool one = s.x.rank() == 3;
+    const auto conv = [one, groups = s.groups](const auto& x, const auto& w) {
+        return one ? conv1d(x, w, {}, 1, Padding::same, 1, groups)
+                   : conv2d(x, w, {}, {1}, Padding::same, {1}, groups);
+    };
+    const double outs = double(count(s.x)) / double(s.x[1]) * double(s.w[0]);
+    const double flops = 2 * outs * double(count(s.w)) / double(s.w[0]);
+    const bool depthwise = s.groups == s.x[1];
+    const Work work =
+        depthwise ? Work{.bytes = elements(double(count(s.x)) + outs)} : Work{.flops = flops};
+    const std::string base = std::string(one ? "conv1d/" : "conv2d/") + s.name;
+    add_op(base + " fwd", work, [=](DType dtype) {
+        return [conv, x = cast(normal(1, s.x), dtype), w = cast(normal(2, s.w), dtype)] {
+            benchmark::DoNotOptimize(conv(x, w));
+        };
+    });
+    for (const bool of_x : {true, false})
+        add_op(base + (of_x ? " dx" : " dw"), work, [=](DType dtype) {
+            auto tape = std::make_shared<Tape>();
+            Var x(cast(normal(1, s.x), dtype)), w(cast(normal(2, s.w), dtype));
+            Var& leaf = of_x ? x : w;
+            leaf = tape->watch(leaf.value());
+            const Var y = conv(x, w), at = leaf;
+            const Tensor g = cast(normal(3, y.shape()), dtype);
+            return [=] {
+                benchmark::DoNotOptimize(
+                    tape->gradient(y, std::span(&at, 1), {.retain = true, .cotangent = g}));
+            };
+        });
+}
+
+}  // namespace
+
+void add_ops_convolution() {
+    for (const Sizes& s :
+         std::vector<Sizes>{{"50x300x64 k3 to 128", {50, 300, 64}, {128, 300, 3}},
+                            {"50x300x64 k5 to 128", {50, 300, 64}, {128, 300, 5}},
+                            {"8x64x56x56 k3 to 64", {8, 64, 56, 56}, {64, 64, 3, 3}},
+                            {"8x64x56x56 k1 to 128", {8, 64, 56, 56}, {128, 64, 1, 1}},
+                            {"8x128x56x56 k3 depthwise", {8, 128, 56, 56}, {128, 1, 3, 3}, 128}})
+        add(s);
+}
+
+}  // namespace mercer::bench

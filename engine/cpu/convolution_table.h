@@ -1,0 +1,49 @@
+// Kernels of convolutions and pooling on one instruction set. All read a tile of the source: planes copied with their
+// padding (patches.h), so that no kernel meets a border. They may read up to one register past a row and write up to
+// `patch_slack` elements past a panel.
+#pragma once
+
+#include <cstdint>
+
+namespace mercer::cpu {
+
+/// Elements to spare behind a tile and behind a panel of any instruction set.
+inline constexpr int64_t patch_slack = 1024;
+/// Of canonical.h: partial sums kept for each tap.
+inline constexpr int64_t weight_lanes = 64;
+
+/// `length` outputs in a row: their first sample of the tile is at `offset`, the others follow it.
+struct Run {
+    int64_t offset, length;
+};
+
+/// A plane of outputs: row r, column c reads tile[r·row_step + c + offsets[k]] for each tap k.
+template <class T>
+struct PlaneWalk {
+    const T* tile;
+    int64_t row_step, rows, columns;
+    const int64_t* offsets;
+    int64_t taps;
+};
+
+template <class T>
+struct ConvolutionTable {
+    /// panel[i·width + j] = sample j of the runs, displaced by rows[i]; i < k. At most `width` samples.
+    void (*pack_columns)(const T* tile, const int64_t* rows, int64_t k, const Run* runs,
+                         int64_t run_count, int width, T* panel);
+    /// panel[j·width + i] = the same, i < count <= width; any number of samples.
+    void (*pack_rows)(const T* tile, const int64_t* columns, int count, const Run* runs,
+                      int64_t run_count, int width, T* panel);
+    /// out = start + Σ_k weights[k]·sample, one fma chain in ascending k.
+    void (*correlate)(const PlaneWalk<T>& x, const T* weights, T start, T* out, int64_t out_row);
+    /// lanes[k][weight_lanes] += Σ g·sample over the plane, in canonical lanes along each row.
+    void (*correlate_weights)(const PlaneWalk<T>& x, const T* g, int64_t g_row, T* lanes);
+    /// out[k] = the canonical tree over lanes[k][weight_lanes].
+    void (*join_lanes)(const T* lanes, int64_t taps, T* out);
+    /// out = the largest sample, NaN if any is NaN.
+    void (*largest)(const PlaneWalk<T>& x, T* out, int64_t out_row);
+    /// taps[c] = the first tap with the largest sample (the first NaN if any), of one row.
+    void (*largest_tap)(const PlaneWalk<T>& x, int32_t* taps);
+};
+
+}  // namespace mercer::cpu

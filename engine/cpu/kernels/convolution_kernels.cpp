@@ -1,0 +1,202 @@
+// y = start + Σ_k w_k·x(·+offset_k) over planes, its adjoint in w, the maximum over a window, and the packing of patches
+// for a matrix product. Traffic: a tile in cache is read once for each tap; outputs are written once.
+#include "engine/cpu/convolution_table.h"
+
+#include "engine/cpu/canonical.h"
+#include "engine/cpu/kernels/gemm_pack.h"
+#include "engine/simd/vec.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+using cpu::PlaneWalk;
+using cpu::Run;
+static_assert(cpu::weight_lanes == canonical_lanes);
+
+// Whole registers; what a run writes too far, the next one (or the next row) overwrites.
+template <class T>
+void pack_columns(const T* tile, const int64_t* rows, int64_t k, const Run* runs, int64_t run_count,
+                  int width, T* panel) {
+    using V = Vec<T>;
+    constexpr int w = V::lanes;
+    for (int64_t i = 0; i < k; ++i, panel += width) {
+        T* to = panel;
+        for (int64_t r = 0; r < run_count; ++r) {
+            const T* from = tile + rows[i] + runs[r].offset;
+            const int64_t n = runs[r].length;
+            for (int64_t j = 0; j < n; j += w) V::load(from + j).store(to + j);
+            to += n;
+        }
+    }
+}
+
+// Squares of one register each way, in ascending samples and from the last group of columns to the first, so that what
+// is written too far is overwritten.
+template <class T>
+void pack_rows(const T* tile, const int64_t* columns, int count, const Run* runs, int64_t run_count,
+               int width, T* panel) {
+    constexpr int n = wide_bytes / sizeof(T);
+    for (int64_t r = 0; r < run_count; ++r) {
+        const T* from = tile + runs[r].offset;
+        for (int64_t j = 0; j < runs[r].length; j += n)
+            for (int x = (width - 1) / n * n; x >= 0; x -= n) {
+                if (x >= count) continue;
+                const T* in[n];
+                MERCER_UNROLL for (int i = 0; i < n; ++i) in[i] =
+                    from + columns[x + i < count ? x + i : count - 1] + j;
+                transpose(in, panel + j * width + x, width);
+            }
+        panel += runs[r].length * width;
+    }
+}
+
+/// `n` registers of outputs side by side: start(j) each, then next(j, k, sample) for every tap.
+template <class T, int n, class Sum, class Step>
+MERCER_INLINE void over_taps(const PlaneWalk<T>& x, const T* from, Sum* sum, Step step) {
+    for (int64_t k = 0; k < x.taps; ++k) {
+        const T* at = from + x.offsets[k];
+        MERCER_UNROLL for (int j = 0; j < n; ++j)
+            step(sum[j], k, Vec<T>::load(at + j * Vec<T>::lanes));
+    }
+}
+/// body.template run<n>(column) over a row, n registers at a time, the last ones partly used.
+template <class T, class Body>
+MERCER_INLINE void across(int64_t columns, Body body) {
+    constexpr int w = Vec<T>::lanes;
+    for (int64_t c = 0; c < columns;) {
+        const int64_t left = (columns - c + w - 1) / w;
+        if (left >= 4) {
+            body.template run<4>(c);
+            c += 4 * w;
+        } else if (left >= 2) {
+            body.template run<2>(c);
+            c += 2 * w;
+        } else {
+            body.template run<1>(c);
+            c += w;
+        }
+    }
+}
+template <class T, class V>
+MERCER_INLINE void store_within(V v, T* row, int64_t at, int64_t columns) {
+    if (at + V::lanes <= columns)
+        v.store(row + at);
+    else if (at < columns)
+        v.store(row + at, int(columns - at));
+}
+
+template <class T>
+struct CorrelateRow {
+    const PlaneWalk<T>& x;
+    const T* from;
+    const T* weights;
+    T start;
+    T* out;
+    template <int n>
+    MERCER_INLINE void run(int64_t c) const {
+        Vec<T> sum[n];
+        MERCER_UNROLL for (int j = 0; j < n; ++j) sum[j] = Vec<T>(start);
+        over_taps<T, n>(
+            x, from + c, sum, [&](Vec<T> & s, int64_t k, Vec<T> v) __attribute__((always_inline)) {
+                s = fma(Vec<T>(weights[k]), v, s);
+            });
+        MERCER_UNROLL for (int j = 0; j < n; ++j)
+            store_within(sum[j], out, c + j * Vec<T>::lanes, x.columns);
+    }
+};
+template <class T>
+void correlate(const PlaneWalk<T>& x, const T* weights, T start, T* out, int64_t out_row) {
+    for (int64_t r = 0; r < x.rows; ++r)
+        across<T>(x.columns,
+                  CorrelateRow<T>{x, x.tile + r * x.row_step, weights, start, out + r * out_row});
+}
+
+template <class T>
+void correlate_weights(const PlaneWalk<T>& x, const T* g, int64_t g_row, T* lanes) {
+    using V = Vec<T>;
+    for (int64_t k = 0; k < x.taps; ++k) {
+        Canonical<T, SumOp> sum;
+        T* own = lanes + k * canonical_lanes;
+        for (int i = 0; i < sum.registers; ++i) sum.part[i] = V::load(own + i * V::lanes);
+        for (int64_t r = 0; r < x.rows; ++r) {
+            const T* from = x.tile + r * x.row_step + x.offsets[k];
+            const T* row = g + r * g_row;
+            canonical_for(
+                sum, x.columns, [&](V & part, int64_t c, int count) __attribute__((always_inline)) {
+                    if (count == V::lanes)
+                        part = fma(V::load(row + c), V::load(from + c), part);
+                    else
+                        part = fma(V::load(row + c, count, T(0)), V::load(from + c, count, T(0)),
+                                   part);
+                });
+        }
+        for (int i = 0; i < sum.registers; ++i) sum.part[i].store(own + i * V::lanes);
+    }
+}
+
+template <class T>
+void join_lanes(const T* lanes, int64_t taps, T* out) {
+    for (int64_t k = 0; k < taps; ++k) {
+        Canonical<T, SumOp> sum;
+        for (int i = 0; i < sum.registers; ++i)
+            sum.part[i] = Vec<T>::load(lanes + k * canonical_lanes + i * Vec<T>::lanes);
+        out[k] = sum.total();
+    }
+}
+
+template <class T>
+struct LargestRow {
+    const PlaneWalk<T>& x;
+    const T* from;
+    T* out;
+    template <int n>
+    MERCER_INLINE void run(int64_t c) const {
+        Vec<T> top[n];
+        MERCER_UNROLL for (int j = 0; j < n; ++j) top[j] = Vec<T>(MaxOp::identity<T>);
+        over_taps<T, n>(
+            x, from + c, top, [](Vec<T> & t, int64_t, Vec<T> v) __attribute__((always_inline)) {
+                t = maximum(t, v);
+            });
+        MERCER_UNROLL for (int j = 0; j < n; ++j)
+            store_within(top[j], out, c + j * Vec<T>::lanes, x.columns);
+    }
+};
+template <class T>
+void largest(const PlaneWalk<T>& x, T* out, int64_t out_row) {
+    for (int64_t r = 0; r < x.rows; ++r)
+        across<T>(x.columns, LargestRow<T>{x, x.tile + r * x.row_step, out + r * out_row});
+}
+
+template <class T>
+void largest_tap(const PlaneWalk<T>& x, int32_t* taps) {
+    using V = Vec<T>;
+    using I = typename V::Int;
+    using Int = typename IntOf<T>::type;
+    Int found[V::lanes];
+    for (int64_t c = 0; c < x.columns; c += V::lanes) {
+        V top = V::load(x.tile + c + x.offsets[0]);
+        I tap(Int(0));
+        for (int64_t k = 1; k < x.taps; ++k) {
+            const V v = V::load(x.tile + c + x.offsets[k]);
+            const Mask<T> better = (v > top || is_nan(v)) && !is_nan(top);
+            top = select(better, v, top);
+            tap = select(better.template as<Int>(), I(Int(k)), tap);
+        }
+        tap.store(found);
+        for (int j = 0; j < V::lanes && c + j < x.columns; ++j) taps[c + j] = int32_t(found[j]);
+    }
+}
+
+template <class T>
+constexpr cpu::ConvolutionTable<T> table = {pack_columns<T>,      pack_rows<T>,  correlate<T>,
+                                            correlate_weights<T>, join_lanes<T>, largest<T>,
+                                            largest_tap<T>};
+
+}  // namespace
+
+extern const cpu::ConvolutionTable<float> convolution_f32;
+extern const cpu::ConvolutionTable<double> convolution_f64;
+const cpu::ConvolutionTable<float> convolution_f32 = table<float>;
+const cpu::ConvolutionTable<double> convolution_f64 = table<double>;
+
+}  // namespace mercer::MERCER_ISA

@@ -1,0 +1,59 @@
+// How outputs reach into a source plane, and tiles of a source with their padding.
+#pragma once
+
+#include <vector>
+
+#include "engine/cpu/convolution_table.h"
+
+namespace mercer::cpu {
+
+/// Along one axis: output first + t·every, t < count, reads source[t·step + offset[k]] for its taps
+/// tap[k] of the kernel.
+struct Reach {
+    int64_t first, every, count, step;
+    std::vector<int64_t> tap, offset;
+    int64_t low() const { return offset.front() < offset.back() ? offset.front() : offset.back(); }
+    int64_t high() const { return offset.front() < offset.back() ? offset.back() : offset.front(); }
+};
+
+/// The outputs [begin, end) of both axes that one task computes.
+struct Area {
+    int64_t begin[2], end[2];
+    int64_t rows() const { return end[0] - begin[0]; }
+    int64_t columns() const { return end[1] - begin[1]; }
+    int64_t count() const { return rows() * columns(); }
+};
+
+/// What an area reads, as a tile in scratch: each plane row by row, the columns of a row by their remainder modulo the
+/// step, so that neighbouring outputs read neighbouring elements.
+class Tiling {
+public:
+    Tiling(const Reach& down, const Reach& across, const int64_t source[2], const Area& area);
+
+    int64_t plane() const { return height_ * row_; }
+    int64_t row() const { return row_; }
+    /// From an output to the next one below.
+    int64_t row_step() const { return row_ * down_.step; }
+    /// Of every tap within a plane, row-major over the taps.
+    void offsets(int64_t* to) const;
+    /// The runs of outputs [from, from + count), row-major over the area, as samples of the first plane; at most one
+    /// for each row they touch. Returns their number.
+    int64_t runs(int64_t from, int64_t count, Run* to) const;
+    /// Copies `planes` planes of the source, `outside` where there is none.
+    template <class T>
+    void fill(const T* source, int64_t planes, T outside, T* tile) const;
+
+private:
+    template <class T>
+    void fill_row(const T* source, T outside, T* to) const;
+
+    const Reach &down_, &across_;
+    const int64_t* source_;
+    int64_t top_, left_, height_, part_, row_, columns_;
+};
+
+/// Areas of about equal size: at least `wanted`, and none whose tile exceeds `most` elements unless it is one row.
+std::vector<Area> cut(const Reach& down, const Reach& across, const int64_t source[2],
+                      int64_t planes, int64_t wanted, int64_t most);
+
+}  // namespace mercer::cpu

@@ -1,0 +1,202 @@
+#include "engine/ops/convolution.h"
+
+#include "engine/error.h"
+#include "engine/functions.h"
+#include "engine/memory.h"
+
+namespace mercer {
+namespace {
+
+std::string operands(const Shape& x, const Shape& w) {
+    return ": x " + to_string(x) + ", w " + to_string(w);
+}
+
+// Channels that x and w must share, before the axes are looked at.
+void check_channels(const char* operation, int axes, const Shape& x, const Shape& w,
+                    int64_t channels_of_w, int64_t channels_of_x, int64_t groups) {
+    if (x.rank() != axes + 2 || w.rank() != axes + 2)
+        throw ShapeError(operation,
+                         "x and w need " + std::to_string(axes + 2) + " axes" + operands(x, w));
+    if (groups < 1 || x[1] % groups || w[0] % groups)
+        throw ShapeError(
+            operation,
+            std::to_string(groups) + " groups must divide x's channels and w's" + operands(x, w));
+    if (channels_of_w != channels_of_x)
+        throw ShapeError(operation, "channels differ, w has " + std::to_string(channels_of_w) +
+                                        " where x in " + std::to_string(groups) + " groups has " +
+                                        std::to_string(channels_of_x) + operands(x, w));
+    for (int a = 2; a < w.rank(); ++a)
+        if (w[a] < 1) throw ShapeError(operation, "the kernel is empty" + operands(x, w));
+}
+
+void check_types(const char* operation, const Tensor& a, const Tensor& b, const Tensor& bias,
+                 int64_t channels) {
+    if (!is_floating(a.dtype()) || a.dtype() != b.dtype() ||
+        (bias.defined() && bias.dtype() != a.dtype()))
+        throw DTypeError(operation, "operands must be f32 or f64 and agree, got " +
+                                        std::string(name_of(a.dtype())) + " and " +
+                                        std::string(name_of(b.dtype())) + "; use cast");
+    if (bias.defined() && !(bias.shape() == Shape{channels}))
+        throw ShapeError(operation, "bias " + to_string(bias.shape()) + " must have shape (" +
+                                        std::to_string(channels) + ")");
+}
+
+constexpr cpu::ConvolutionAxis trivial{1, 1, 1, 1, 1, 0};
+
+cpu::ConvolutionSizes sizes(const ConvolutionAttrs& a, int64_t batch, int64_t from, int64_t outs) {
+    return {batch, a.groups, from, outs / a.groups, {a.axis[0], a.axis[1]}};
+}
+
+template <class T>
+const T* elements(const Tensor& t) {
+    return t.defined() ? static_cast<const T*>(t.raw()) : nullptr;
+}
+template <class F>
+void in_dtype(DType dtype, F f) {
+    dtype == DType::f64 ? f(double{}) : f(float{});
+}
+
+}  // namespace
+
+Shape for_each_axis(const char* operation, const char* what, const Shape& numbers, int axes,
+                    int64_t least) {
+    Shape all = numbers.rank() == 1 ? Shape::filled(axes, numbers[0]) : numbers;
+    for (int64_t n : all)
+        if (n < least)
+            throw ValueError(operation, std::string(what) + " " + to_string(numbers) +
+                                            " must be at least " + std::to_string(least));
+    if (all.rank() != axes)
+        throw ShapeError(operation, std::string(what) + " " + to_string(numbers) +
+                                        " must be one number or " + std::to_string(axes));
+    return all;
+}
+
+Shape pads_for_axes(const char* operation, const Shape& pads, int axes) {
+    Shape both = Shape::filled(2 * axes, 0);
+    if (pads.rank() > 1 && pads.rank() != axes && pads.rank() != 2 * axes)
+        throw ShapeError(operation, "pads " + to_string(pads) +
+                                        " must be one number, one for each of " +
+                                        std::to_string(axes) + " axes, or two");
+    for (int a = 0; a < axes && pads.rank(); ++a)
+        for (int end = 0; end < 2; ++end)
+            both[2 * a + end] = pads.rank() == 1      ? pads[0]
+                                : pads.rank() == axes ? pads[a]
+                                                      : pads[2 * a + end];
+    for (int64_t n : both)
+        if (n < 0) throw ValueError(operation, "pads " + to_string(pads) + " must not be negative");
+    return both;
+}
+
+ConvolutionAttrs convolution_attrs(const char* operation, int axes, const Shape& x, const Shape& w,
+                                   const Shape& stride, Padding padding, const Shape& dilation,
+                                   int64_t groups, const Shape& pads) {
+    const bool ranked = x.rank() > 1 && w.rank() > 1 && groups > 0;
+    check_channels(operation, axes, x, w, ranked ? w[1] : 0, ranked ? x[1] / groups : 0, groups);
+    if (padding == Padding::same && pads.rank())
+        throw ValueError(operation, "give padding or pads, not both");
+    const Shape steps = for_each_axis(operation, "stride", stride, axes, 1),
+                apart = for_each_axis(operation, "dilation", dilation, axes, 1),
+                ends = pads_for_axes(operation, pads, axes);
+    ConvolutionAttrs attrs{{trivial, trivial}, groups};
+    for (int a = 0; a < axes; ++a) {
+        const int64_t in = x[a + 2], span = (w[a + 2] - 1) * apart[a] + 1;
+        int64_t out = (in + steps[a] - 1) / steps[a], before = ends[2 * a];
+        if (padding == Padding::same) {
+            before = std::max<int64_t>(0, (out - 1) * steps[a] + span - in) / 2;
+        } else {
+            const int64_t room = in + before + ends[2 * a + 1] - span;
+            if (room < 0)
+                throw ShapeError(operation, "the kernel reaches over " + std::to_string(span) +
+                                                " places where x with its padding has " +
+                                                std::to_string(room + span) + operands(x, w));
+            out = room / steps[a] + 1;
+        }
+        attrs.axis[2 - axes + a] = {in, out, w[a + 2], steps[a], apart[a], before};
+    }
+    return attrs;
+}
+
+ConvolutionAttrs transposed_attrs(const char* operation, int axes, const Shape& x, const Shape& w,
+                                  const Shape& stride, const Shape& pads, const Shape& dilation,
+                                  int64_t groups, const Shape& output_padding) {
+    const bool ranked = x.rank() > 1 && w.rank() > 1;
+    check_channels(operation, axes, x, w, ranked ? w[0] : 0, ranked ? x[1] : 0, groups);
+    const Shape steps = for_each_axis(operation, "stride", stride, axes, 1),
+                apart = for_each_axis(operation, "dilation", dilation, axes, 1),
+                more = for_each_axis(operation, "output_padding", output_padding, axes, 0),
+                ends = pads_for_axes(operation, pads, axes);
+    ConvolutionAttrs attrs{{trivial, trivial}, groups};
+    for (int a = 0; a < axes; ++a) {
+        const int64_t out = x[a + 2], before = ends[2 * a];
+        const int64_t in = (out - 1) * steps[a] - before - ends[2 * a + 1] +
+                           (w[a + 2] - 1) * apart[a] + 1 + more[a];
+        if (more[a] >= steps[a])
+            throw ValueError(operation, "output_padding " + to_string(output_padding) +
+                                            " must be less than the stride " + to_string(stride));
+        if (in < 1 || out < 1)
+            throw ShapeError(operation,
+                             "nothing is left of axis " + std::to_string(a + 2) + operands(x, w));
+        attrs.axis[2 - axes + a] = {in, out, w[a + 2], steps[a], apart[a], before};
+    }
+    return attrs;
+}
+
+Tensor Conv2d::forward(const Attrs& a, std::span<const Tensor> in) {
+    const OperationScope scope(name);
+    check_types(name, in[0], in[1], in[2], in[1].size(0));
+    const Tensor x = in[0].contiguous(), w = in[1].contiguous();
+    const Tensor bias = in[2].defined() ? in[2].contiguous() : Tensor();
+    Tensor y = Tensor::empty({x.size(0), w.size(0), a.axis[0].out, a.axis[1].out}, x.dtype());
+    in_dtype(x.dtype(), [&]<class T>(T) {
+        cpu::convolve(sizes(a, x.size(0), w.size(1), w.size(0)), elements<T>(x), elements<T>(w),
+                      elements<T>(bias), static_cast<T*>(y.raw()));
+    });
+    return y;
+}
+
+Tensor ConvTranspose2d::forward(const Attrs& a, std::span<const Tensor> in) {
+    const OperationScope scope(name);
+    check_types(name, in[0], in[1], in[2], in[1].size(1) * a.groups);
+    const Tensor y = in[0].contiguous(), w = in[1].contiguous();
+    const Tensor bias = in[2].defined() ? in[2].contiguous() : Tensor();
+    Tensor x =
+        Tensor::empty({y.size(0), w.size(1) * a.groups, a.axis[0].in, a.axis[1].in}, y.dtype());
+    in_dtype(y.dtype(), [&]<class T>(T) {
+        cpu::convolve_transpose(sizes(a, y.size(0), w.size(1), w.size(0)), elements<T>(y),
+                                elements<T>(w), elements<T>(bias), static_cast<T*>(x.raw()));
+    });
+    return x;
+}
+
+Tensor Conv2dWeights::forward(const Attrs& a, std::span<const Tensor> in) {
+    const OperationScope scope(name);
+    check_types(name, in[0], in[1], {}, 0);
+    const Tensor x = in[0].contiguous(), y = in[1].contiguous();
+    const int64_t from = x.size(1) / a.groups;
+    Tensor w = Tensor::empty({y.size(1), from, a.axis[0].kernel, a.axis[1].kernel}, x.dtype());
+    in_dtype(x.dtype(), [&]<class T>(T) {
+        cpu::convolve_weights(sizes(a, x.size(0), from, y.size(1)), elements<T>(x), elements<T>(y),
+                              static_cast<T*>(w.raw()));
+    });
+    return w;
+}
+
+Tensor convolve(const Tensor& x, const Tensor& w, const Tensor& bias,
+                const ConvolutionAttrs& attrs) {
+    const Tensor in[] = {x, w, bias};
+    return Conv2d::forward(attrs, in);
+}
+Tensor convolve_transpose(const Tensor& y, const Tensor& w, const Tensor& bias,
+                          const ConvolutionAttrs& attrs) {
+    const Tensor in[] = {y, w, bias};
+    return ConvTranspose2d::forward(attrs, in);
+}
+Tensor convolve_weights(const Tensor& x, const Tensor& y, const ConvolutionAttrs& attrs) {
+    const Tensor in[] = {x, y};
+    return Conv2dWeights::forward(attrs, in);
+}
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/convolution.inc"
+
+}  // namespace mercer

@@ -1,0 +1,83 @@
+// Convolution, its adjoint in x and its adjoint in w. Each is linear in both operands, and their derivatives are each
+// other: with T(x, w, y) = Σ y·conv(x, w), the three are ∂T/∂y, ∂T/∂x and ∂T/∂w.
+#pragma once
+
+#include <span>
+
+#include "engine/cpu/convolution.h"
+#include "engine/ops/op.h"
+#include "engine/padding.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+/// in: of x, out: of y, whichever of the two is computed.
+struct ConvolutionAttrs {
+    cpu::ConvolutionAxis axis[2];
+    int64_t groups;
+};
+
+/// x (N, C, H, W), w (O, C/groups, KH, KW), bias (O) or undefined; y (N, O, …).
+struct MERCER_API Conv2d {
+    static constexpr const char* name = "conv2d";
+    using Attrs = ConvolutionAttrs;
+    static Tensor forward(const Attrs&, std::span<const Tensor> x_w_bias);
+    static constexpr unsigned needs(unsigned wanted) {
+        return (wants_input(wanted, 0) ? input_bit(1) : 0) |
+               (wants_input(wanted, 1) ? input_bit(0) : 0);
+    }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+/// y, w, bias (C) or undefined; x.
+struct MERCER_API ConvTranspose2d {
+    static constexpr const char* name = "conv_transpose2d";
+    using Attrs = ConvolutionAttrs;
+    static Tensor forward(const Attrs&, std::span<const Tensor> y_w_bias);
+    static constexpr unsigned needs(unsigned wanted) { return Conv2d::needs(wanted); }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+/// x, y; w.
+struct MERCER_API Conv2dWeights {
+    static constexpr const char* name = "conv2d_weights";
+    using Attrs = ConvolutionAttrs;
+    static Tensor forward(const Attrs&, std::span<const Tensor> x_y);
+    static constexpr unsigned needs(unsigned wanted) { return Conv2d::needs(wanted); }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+/// Of one or two spatial axes (one: the first of Attrs is trivial); checks shapes and numbers.
+ConvolutionAttrs convolution_attrs(const char* operation, int axes, const Shape& x, const Shape& w,
+                                   const Shape& stride, Padding padding, const Shape& dilation,
+                                   int64_t groups, const Shape& pads);
+ConvolutionAttrs transposed_attrs(const char* operation, int axes, const Shape& x, const Shape& w,
+                                  const Shape& stride, const Shape& pads, const Shape& dilation,
+                                  int64_t groups, const Shape& output_padding);
+
+/// `numbers` for each of `axes` axes: itself, or its only number repeated. ShapeError naming `what`.
+Shape for_each_axis(const char* operation, const char* what, const Shape& numbers, int axes,
+                    int64_t least);
+/// (before, after) for each axis, from one number, one for each axis, or two; none is 0.
+Shape pads_for_axes(const char* operation, const Shape& pads, int axes);
+
+MERCER_API Tensor convolve(const Tensor& x, const Tensor& w, const Tensor& bias,
+                           const ConvolutionAttrs& attrs);
+MERCER_API Tensor convolve_transpose(const Tensor& y, const Tensor& w, const Tensor& bias,
+                                     const ConvolutionAttrs& attrs);
+MERCER_API Tensor convolve_weights(const Tensor& x, const Tensor& y, const ConvolutionAttrs& attrs);
+
+/// (N, C, L) and (N, C, 1, L).
+template <class X>
+X with_row(const X& x) {
+    return x.rank() == 3 ? reshape(x, {x.size(0), x.size(1), 1, x.size(2)}) : x;
+}
+template <class X>
+X without_row(const X& x) {
+    return reshape(x, {x.size(0), x.size(1), x.size(3)});
+}
+
+}  // namespace mercer
