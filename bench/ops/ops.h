@@ -24,8 +24,11 @@ void add_op(const std::string& name, const Work& work,
 constexpr double elements(double n) { return 4 * n; }
 
 // The families: bench/ops/<name>.cpp
-#define MERCER_BENCH_FAMILIES FAMILY(pointwise) FAMILY(compare)
-#define MERCER_BENCH_FAMILIES FAMILY(pointwise) FAMILY(convolution)
+#define MERCER_BENCH_FAMILIES  \
+    FAMILY(pointwise)        \
+    FAMILY(compare)          \
+    FAMILY(convolution)      \
+    /* a line each, this one last */
 
 #define FAMILY(name) void add_ops_##name();
 MERCER_BENCH_FAMILIES

@@ -20,8 +20,9 @@ std::string describe(const std::string& operation, const std::vector<Input>& inp
     FAMILY(reductions)       \
     FAMILY(rows)             \
     FAMILY(products)         \
-    FAMILY(compare)
-    FAMILY(convolution)
+    FAMILY(compare)          \
+    FAMILY(convolution)      \
+    /* a line each, this one last */
 
 #define FAMILY(name) void add_##name(std::vector<Case>& list, bool big);
 MERCER_CASE_FAMILIES
