@@ -26,7 +26,7 @@ auto record(const typename Op::Attrs& attrs, VarRefs inputs) {
     std::span<Tensor> values(few, std::min(inputs.size(), inline_inputs));
     if (inputs.size() > inline_inputs) values = many = std::vector<Tensor>(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) values[i] = inputs[i]->value();
-    const auto out = Op::forward(attrs, values);
+    const auto out = compute<Op>(attrs, values);
     constexpr bool one = std::is_same_v<decltype(out), const Tensor>;
     Tape* tape = Tape::of(Op::name, inputs);
     const void* kept = nullptr;

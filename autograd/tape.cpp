@@ -1,11 +1,13 @@
 #include "autograd/tape.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 
 #include "autograd/functions.h"
 #include "autograd/vjp.h"
 #include "engine/functions.h"
+#include "engine/operation.h"
 #include "engine/ops/pointwise.h"
 
 namespace mercer {
@@ -140,6 +142,37 @@ std::vector<Var> Tape::append(const Rule& rule, const void* attrs, VarRefs input
     return out;
 }
 
+Tape::Operation Tape::operation(size_t index) const {
+    const Node& node = nodes_[index];
+    Operation out{node.rule->name, {}, {}, 0, 0, node.dropped};
+    for (uint32_t i = 0; i < node.inputs; ++i)
+        out.inputs.push_back(input_ids_[node.first_input + i]);
+    for (uint32_t k = 0; k < node.outputs; ++k) out.outputs.push_back(node.output + k);
+    for (int i = 0; i < std::popcount(node.saved); ++i) {
+        const Tensor& value = saved_[node.first_saved + uint32_t(i)].value;
+        if (!value.defined()) continue;
+        ++out.saved_values;
+        out.saved_bytes += size_t(value.count()) * size_of(value.dtype());
+    }
+    return out;
+}
+
+std::vector<SavedMemory> Tape::saved_by_operation() const {
+    std::map<std::string_view, SavedMemory> rows;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+        const Operation o = operation(i);
+        SavedMemory& row = rows[o.name];
+        row.operation = o.name;
+        ++row.nodes;
+        row.values += o.saved_values;
+        row.bytes += o.saved_bytes;
+    }
+    std::vector<SavedMemory> out;
+    for (auto& [name, row] : rows) out.push_back(std::move(row));
+    std::ranges::stable_sort(out, std::greater(), &SavedMemory::bytes);
+    return out;
+}
+
 size_t Tape::saved_bytes() const {
     size_t bytes = 0;
     for (const Saved& s : saved_)
@@ -207,11 +240,15 @@ std::vector<X> Tape::differentiate(const Var& loss, std::span<const Var> wrt, X 
             throw TapeError(
                 nodes_[n].rule->name,
                 "its saved values were dropped by an earlier pass; give that pass `retain`");
-        Vjp<X> context(pass, uint32_t(n));
-        if constexpr (std::is_same_v<X, Tensor>)
-            nodes_[n].rule->tensor(context);
-        else
-            nodes_[n].rule->var(context);
+        {
+            const WatchedScope scope(nodes_[n].rule->name, WatchedScope::Kind::backward);
+            Vjp<X> context(pass, uint32_t(n));
+            if constexpr (std::is_same_v<X, Tensor>)
+                nodes_[n].rule->tensor(context);
+            else
+                nodes_[n].rule->var(context);
+        }
+        instruments::settle();
         for (uint32_t k = 0; k < outputs; ++k)
             if (!asked[output + k]) pass.cotangents[output + k] = X();
         if (!keep_saved) {

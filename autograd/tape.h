@@ -13,6 +13,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "autograd/var.h"
@@ -36,6 +37,12 @@ struct CreateGraph {
     Var cotangent;  // as above; may itself stand on the tape
 };
 inline const CreateGraph create_graph{};
+
+/// What all nodes of one operation keep for backward.
+struct SavedMemory {
+    std::string operation;
+    size_t nodes = 0, values = 0, bytes = 0;
+};
 
 class MERCER_API Tape {
 public:
@@ -74,6 +81,21 @@ public:
     size_t operations() const { return nodes_.size(); }
     /// Bytes of tensors kept for backward (each storage counted once for each time it is kept).
     size_t saved_bytes() const;
+    /// The same by operation, the largest first.
+    std::vector<SavedMemory> saved_by_operation() const;
+
+    // What was recorded, for those who look at it (dot.h).
+    static constexpr uint32_t constant = UINT32_MAX;  // the id of an input that stands on no tape
+    struct Operation {
+        const char* name;
+        std::vector<uint32_t> inputs, outputs;  // ids of values
+        size_t saved_values, saved_bytes;
+        bool dropped;  // what it had saved
+    };
+    Operation operation(size_t index) const;
+    size_t values() const { return values_.size(); }
+    const Shape& shape_of(uint32_t id) const { return values_[id].shape; }
+    DType dtype_of(uint32_t id) const { return values_[id].dtype; }
 
     /// Appends an operation: outputs[i] becomes a Var of this tape. For operations
     /// (autograd/record.h).
@@ -95,7 +117,7 @@ private:
     template <class X>
     friend struct Backward;
 
-    static constexpr uint32_t none = UINT32_MAX;
+    static constexpr uint32_t none = constant;
     struct Value {
         Shape shape;
         DType dtype;

@@ -30,6 +30,7 @@ MERCER_ERROR(InPlaceError);    // an in-place write that would break a view or a
 MERCER_ERROR(TapeError);       // foreign, dead or already consumed tape; not differentiable
 MERCER_ERROR(NumericalError);  // not positive definite, not finite
 MERCER_ERROR(IoError);         // files: the system refused
+MERCER_ERROR(Cancelled);       // a stop was requested (engine/cancel.h)
 #undef MERCER_ERROR
 
 /// What a file holds is not what was expected: the message says where, what was found and what was

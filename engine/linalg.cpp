@@ -7,6 +7,7 @@
 
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/operation.h"
 
 // LAPACK's own names; declared here so that no header of it is needed.
 extern "C" void dgelsy_(const int* m, const int* n, const int* nrhs, double* a, const int* lda,
@@ -38,6 +39,7 @@ void check(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Tensor least_squares(const Tensor& a, const Tensor& b) {
+    const OperationScope scope("least_squares", {&a, &b});
     check(a, b);
     const int m = int(a.size(0)), n = int(a.size(1)), r = b.rank() == 2 ? int(b.size(1)) : 1;
     Shape result{n};

@@ -20,6 +20,7 @@
 #include "engine/simd/logistic.h"
 
 #ifndef MERCER_KERNEL_ISA
+#include "engine/operation.h"
 #include "engine/ops/pointwise.h"
 #endif
 
@@ -76,14 +77,18 @@ template <class F, class... X>
 requires(sizeof...(X) >= 1 && sizeof...(X) <= max_pointwise_inputs &&
          (std::is_same_v<X, Tensor> && ...)) Tensor map(F f, const X&... x) {
     const Tensor* const in[] = {&x...};
-    return pointwise(detail::map_op<F, int(sizeof...(X))>(), in, &f);
+    Tensor y = pointwise(detail::map_op<F, int(sizeof...(X))>(), in, &f);
+    instruments::settle();
+    return y;
 }
 
 /// The same for a formula made by MERCER_MAP.
 template <class... X>
 requires(std::is_same_v<X, Tensor>&&...) Tensor map(const PointwiseOp& op, const X&... x) {
     const Tensor* const in[] = {&x...};
-    return pointwise(op, in);
+    Tensor y = pointwise(op, in);
+    instruments::settle();
+    return y;
 }
 
 }  // namespace mercer

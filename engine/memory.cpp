@@ -13,20 +13,14 @@
 
 #include "engine/error.h"
 #include "engine/log.h"
+#include "engine/memory_book.h"
 #include "engine/scratch.h"
 
 namespace mercer {
 
-const char*& OperationScope::current() {
-    thread_local const char* name = "tensor";
-    return name;
-}
-
 namespace {
 
 constexpr size_t alignment = 64;
-constexpr size_t named_from = size_t{1}
-                              << 20;  // blocks this large are listed by name when memory runs out
 
 // Four size classes for each doubling: at most a quarter is wasted.
 size_t class_of(size_t bytes) {
@@ -72,8 +66,7 @@ struct FreeList {
 struct Allocator {
     std::array<FreeList, class_count> free;
     std::atomic<size_t> live{0}, peak{0}, limit{0};
-    std::mutex named_mutex;
-    std::unordered_map<void*, std::pair<const char*, size_t>> named;
+    MemoryBook book;
     std::mutex host_mutex;
     HostAllocator host;
     std::atomic<bool> has_host{false};
@@ -114,26 +107,12 @@ struct Allocator {
             }
         }
     }
-    std::string largest_users() {
-        std::unordered_map<std::string, size_t> by_name;
-        {
-            const std::lock_guard lock(named_mutex);
-            for (const auto& [block, use] : named) by_name[use.first] += use.second;
-        }
-        std::vector<std::pair<size_t, std::string>> order;
-        for (const auto& [name, bytes] : by_name) order.emplace_back(bytes, name);
-        std::sort(order.rbegin(), order.rend());
-        std::string text;
-        for (size_t i = 0; i < std::min<size_t>(3, order.size()); ++i)
-            text +=
-                (i ? ", " : "") + order[i].second + " " + std::to_string(order[i].first) + " bytes";
-        return text.empty() ? "none above 1 MiB" : text;
-    }
     [[noreturn]] void out_of_memory(size_t bytes, const char* why) {
         throw MemoryError(OperationScope::current(),
                           std::string(why) + ": wanted " + std::to_string(bytes) + " bytes, " +
                               std::to_string(live.load()) + " live, limit " +
-                              std::to_string(limit.load()) + "; largest users: " + largest_users());
+                              std::to_string(limit.load()) +
+                              "; largest users: " + book.largest_users());
     }
 };
 
@@ -182,20 +161,14 @@ void* memory::allocate(size_t bytes) {
             a.out_of_memory(bytes, "the system has no more memory");
         }
     }
-    if (size >= named_from) {
-        const std::lock_guard lock(a.named_mutex);
-        a.named[block] = {OperationScope::current(), size};
-    }
+    if (size >= a.book.from()) a.book.add(block, size, OperationScope::current());
     return block;
 }
 
 void memory::release(void* block, size_t bytes) noexcept {
     Allocator& a = allocator();
     const size_t index = class_of(bytes), size = class_bytes(index);
-    if (size >= named_from) {
-        const std::lock_guard lock(a.named_mutex);
-        a.named.erase(block);
-    }
+    if (size >= a.book.lowest_from()) a.book.remove(block);
     a.live.fetch_sub(size, std::memory_order_relaxed);
     FreeList& list = a.free[index];
     const std::lock_guard lock(list.lock);
@@ -217,7 +190,14 @@ MemoryStats memory_stats() {
     return stats;
 }
 
-void reset_peak_memory() { allocator().peak = allocator().live.load(); }
+size_t memory::live() noexcept { return allocator().live.load(std::memory_order_relaxed); }
+
+void reset_peak_memory() {
+    allocator().peak = allocator().live.load();
+    allocator().book.reset_peaks();
+}
+std::vector<OperationMemory> memory_by_operation() { return allocator().book.entries(); }
+void set_memory_booking(size_t from_bytes) { allocator().book.set_from(from_bytes); }
 void set_memory_limit(size_t bytes) { allocator().limit = bytes; }
 void release_cached_memory() { allocator().trim(); }
 

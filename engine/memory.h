@@ -4,8 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "engine/export.h"
+#include "engine/operation.h"
 
 namespace mercer {
 
@@ -24,6 +27,20 @@ MERCER_API void set_memory_limit(size_t bytes);
 /// Gives cached blocks back to the system (or the host's allocator).
 MERCER_API void release_cached_memory();
 
+/// What one operation allocated, in bytes: what is live now, the most that was live at once, and how
+/// many blocks it took.
+struct OperationMemory {
+    std::string operation;
+    size_t live = 0, peak = 0;
+    uint64_t allocations = 0;
+};
+/// By the operation that allocated (the innermost one), the largest holder first. reset_peak_memory()
+/// makes each `peak` the present `live`, and forgets operations that hold nothing.
+MERCER_API std::vector<OperationMemory> memory_by_operation();
+/// Blocks of this size are booked from now on (they cost a lock and a look-up); 1 MiB at first, 0 for
+/// all.
+MERCER_API void set_memory_booking(size_t from_bytes);
+
 /// The host's allocator: 64-byte aligned blocks, nullptr on failure. `context` is passed through.
 struct HostAllocator {
     void* (*allocate)(size_t bytes, void* context) = nullptr;
@@ -34,23 +51,12 @@ struct HostAllocator {
 /// came from.
 MERCER_API void set_host_allocator(HostAllocator allocator);
 
-/// Names the operation that allocates, for the out-of-memory report, while in scope.
-class MERCER_API OperationScope {
-public:
-    explicit OperationScope(const char* name) : outer_(current()) { current() = name; }
-    ~OperationScope() { current() = outer_; }
-    OperationScope(const OperationScope&) = delete;
-    OperationScope& operator=(const OperationScope&) = delete;
-    static const char*& current();
-
-private:
-    const char* outer_;
-};
-
 namespace memory {
 /// A 64-byte aligned block of at least `bytes`; throws MemoryError.
 MERCER_API void* allocate(size_t bytes);
 MERCER_API void release(void* block, size_t bytes) noexcept;
+/// Live bytes, without the cost of memory_stats().
+MERCER_API size_t live() noexcept;
 }  // namespace memory
 
 }  // namespace mercer

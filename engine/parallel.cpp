@@ -5,11 +5,13 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
 
+#include "engine/cancel.h"
 #include "engine/error.h"
 #include "engine/log.h"
 
@@ -71,12 +73,25 @@ void set_arena(tbb::task_arena* arena) { host_arena.store(arena); }
 void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) {
     if (n <= 0) return;
     const int threads = thread_count();
-    if (n <= grain || threads == 1) return body(0, n);
+    const OperationContext caller = operation_context;
+    // Whoever may be asked to stop works in pieces, so as to hear of it.
+    const auto run = [&](int64_t begin, int64_t end) {
+        if (!caller.stop) return body(begin, end);
+        for (; begin < end; begin += grain) {
+            throw_if_stopped(*caller.stop, caller.name);
+            body(begin, std::min(begin + grain, end));
+        }
+    };
+    if (n <= grain || threads == 1) return run(0, n);
     tbb::task_arena* host = host_arena.load();
     tbb::task_arena& arena = host ? *host : own_arena(threads);
     arena.execute([&] {
         tbb::parallel_for(tbb::blocked_range<int64_t>(0, n, grain),
-                          [&](const tbb::blocked_range<int64_t>& r) { body(r.begin(), r.end()); });
+                          [&](const tbb::blocked_range<int64_t>& r) {
+                              const TaskScope scope(caller);
+                              run(r.begin(), r.end());
+                              instruments::settle();
+                          });
     });
 }
 

@@ -22,7 +22,7 @@ MERCER_API void set_thread_count(int n);
 MERCER_API void set_arena(tbb::detail::d1::task_arena* arena);
 
 /// Calls body(begin, end) over pieces of [0, n) of about `grain` items; inline when n <= grain or
-/// on one thread. The pieces may depend on the thread count, so a body's result for item i must not
+/// on one thread. Throws Cancelled between pieces (engine/cancel.h). The pieces may depend on the thread count, so a body's result for item i must not
 /// depend on its piece.
 MERCER_API void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
 

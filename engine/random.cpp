@@ -7,6 +7,7 @@
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/random_table.h"
 #include "engine/error.h"
+#include "engine/operation.h"
 #include "engine/parallel.h"
 #include "engine/philox.h"
 
@@ -18,6 +19,7 @@ namespace {
 
 template <class Kernel>
 Tensor filled(const char* name, const Shape& shape, DType dtype, Kernel kernel) {
+    const OperationScope scope(name);
     if (!is_floating(dtype))
         throw DTypeError(name, "makes f32 and f64, not " + std::string(name_of(dtype)));
     Tensor out = Tensor::empty(shape, dtype);

@@ -7,6 +7,7 @@
 
 #include "engine/cpu/copy.h"
 #include "engine/error.h"
+#include "engine/operation.h"
 
 namespace mercer {
 namespace {
@@ -50,6 +51,8 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
     t.shape_ = shape;
     t.strides_ = contiguous_strides(shape);
     t.dtype_ = dtype;
+    if (instruments::on()) [[unlikely]]
+        instruments::made(t);
     return t;
 }
 
@@ -109,6 +112,7 @@ bool Tensor::is_expanded() const {
 }
 
 void Tensor::require_dtype(DType wanted) const {
+    instruments::settle();
     if (dtype_ != wanted)
         throw DTypeError("data", "the tensor holds " + std::string(name_of(dtype_)) +
                                      ", asked for " + std::string(name_of(wanted)) + "; use cast");
@@ -123,6 +127,7 @@ void Tensor::before_write() {
 }
 
 double Tensor::item_as_double() const {
+    instruments::settle();
     if (count() != 1)
         throw ShapeError("item",
                          "needs exactly one element, the shape is " + mercer::to_string(shape_));
@@ -131,6 +136,7 @@ double Tensor::item_as_double() const {
 
 template <class T>
 std::vector<T> Tensor::to_vector() const {
+    instruments::settle();
     const Tensor c = contiguous();
     std::vector<T> values(static_cast<size_t>(count()));
     visit(dtype_, [&]<class S>(S) {

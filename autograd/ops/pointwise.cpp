@@ -172,6 +172,7 @@ Var record_pointwise(const PointwiseOp& op, const Rule& rule, VarRefs x, const v
     const Tensor* values[max_pointwise_inputs];
     for (size_t k = 0; k < x.size(); ++k) values[k] = &x[k]->value();
     const Tensor y = pointwise(op, std::span(values, x.size()), state);
+    instruments::settle();
     Tape* tape = Tape::of(op.name, x);
     if (!tape) return Var(y);
     const void* kept_state = nullptr;

@@ -4,6 +4,7 @@
 
 #include "engine/cpu/optim_table.h"
 #include "engine/error.h"
+#include "engine/operation.h"
 
 namespace mercer {
 
@@ -44,11 +45,15 @@ void Adam::step(std::span<Tensor* const> parameters, std::span<const Tensor> gra
                                        1 / std::sqrt(1 - std::pow(options_.beta2, t))};
     for (size_t i = 0; i < parameters.size(); ++i) {
         Tensor& p = *parameters[i];
+        const OperationScope scope("adam", {&gradients[i]});
         p.before_write();
+        if (instruments::on()) [[unlikely]]
+            instruments::made(p);
         const Tensor g = gradients[i].contiguous();
         cpu::adam_step(p.dtype() == DType::f64, p.raw(), g.raw(), state_.m[i].raw(),
                        state_.v[i].raw(), p.count(), constants);
     }
+    instruments::settle();
 }
 
 Adam::State Adam::state() const {

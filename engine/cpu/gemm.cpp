@@ -13,6 +13,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "engine/cancel.h"
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/gemm_table.h"
 #include "engine/parallel.h"
@@ -146,6 +147,7 @@ void multiply_rectangle(const GemmTable<T>& table, const Product<T>& x) {
         block.b = x.b.data + p * x.b.row;
         block.accumulate = x.accumulate || p > 0;
         for (int64_t i = 0; i < x.m; i += mc) {
+            poll_cancelled();
             block.m = std::min(mc, x.m - i);
             block.a = x.a.data + i * x.a.row + p * x.a.col;
             block.c = x.c.data + i * x.c.row;

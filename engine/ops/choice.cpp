@@ -4,6 +4,7 @@
 #include "engine/cpu/layout.h"
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/operation.h"
 #include "engine/parallel.h"
 
 namespace mercer {
@@ -41,6 +42,7 @@ void walk_three(const Tensor& out, const Tensor& a, const Tensor& b, const Tenso
 }  // namespace
 
 Tensor Where::forward(const Attrs&, std::span<const Tensor> x) {
+    const OperationScope scope(name, x);
     if (x[0].dtype() != DType::boolean)
         throw DTypeError(name, "the mask must be bool, got " + std::string(name_of(x[0].dtype())));
     if (x[1].dtype() != x[2].dtype())
@@ -57,6 +59,7 @@ Tensor Where::forward(const Attrs&, std::span<const Tensor> x) {
 }
 
 Tensor Cast::forward(const Attrs& attrs, std::span<const Tensor> x) {
+    const OperationScope scope(name, x);
     if (attrs.from == attrs.to) return x[0];
     Tensor out = Tensor::empty(x[0].shape(), attrs.to);
     cpu::convert(out, x[0]);
@@ -65,8 +68,8 @@ Tensor Cast::forward(const Attrs& attrs, std::span<const Tensor> x) {
 
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
     const Tensor x[] = {mask, a, b};
-    return Where::forward({}, x);
+    return compute<Where>({}, x);
 }
-Tensor cast(const Tensor& x, DType dtype) { return Cast::forward({x.dtype(), dtype}, {&x, 1}); }
+Tensor cast(const Tensor& x, DType dtype) { return compute<Cast>({x.dtype(), dtype}, {&x, 1}); }
 
 }  // namespace mercer

@@ -18,7 +18,7 @@ using cpu::Test;
 std::string name_text(DType dtype) { return std::string(name_of(dtype)); }
 
 Tensor pair(const char* name, cpu::PointwiseFn kernel, const Tensor& a, const Tensor& b) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, {&a, &b});
     const Shape shape = cpu::broadcast_shape(name, a.shape(), b.shape());
     Tensor out = Tensor::empty(shape, DType::boolean);
     const Tensor* const in[] = {&a, &b};

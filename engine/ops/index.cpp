@@ -3,6 +3,7 @@
 #include "engine/cpu/layout.h"
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/operation.h"
 
 namespace mercer {
 namespace {
@@ -54,6 +55,7 @@ void walk_index(const Shape& shape, const Strides& dense, const Strides& indexed
 }  // namespace
 
 Tensor Gather::forward(const Attrs& attrs, std::span<const Tensor> in) {
+    const OperationScope scope(name, in);
     const Tensor &x = in[0], &index = in[1];
     check(name, x, index, attrs.axis, x.shape()[attrs.axis]);
     Shape shape = x.shape();
@@ -76,6 +78,7 @@ Tensor Gather::forward(const Attrs& attrs, std::span<const Tensor> in) {
 }
 
 Tensor ScatterAdd::forward(const Attrs& attrs, std::span<const Tensor> in) {
+    const OperationScope scope(name, in);
     const Tensor &x = in[0], &index = in[1];
     if (!is_floating(x.dtype()))
         throw DTypeError(name, "works on f32 and f64, got " + std::string(name_of(x.dtype())));
@@ -102,11 +105,11 @@ Tensor ScatterAdd::forward(const Attrs& attrs, std::span<const Tensor> in) {
 
 Tensor gather(const Tensor& x, const Tensor& index, int axis) {
     const Tensor in[] = {x, index};
-    return Gather::forward({normal_axis("gather", axis, x.rank())}, in);
+    return compute<Gather>({normal_axis("gather", axis, x.rank())}, in);
 }
 Tensor scatter_add(const Tensor& x, const Tensor& index, int axis, int64_t size) {
     const Tensor in[] = {x, index};
-    return ScatterAdd::forward({normal_axis("scatter_add", axis, x.rank()), size}, in);
+    return compute<ScatterAdd>({normal_axis("scatter_add", axis, x.rank()), size}, in);
 }
 
 }  // namespace mercer

@@ -85,7 +85,7 @@ Tensor SumTo::forward(const Attrs& attrs, std::span<const Tensor> x) {
     return reshape(sum(g, std::span<const int>(axes.data(), n), true), attrs.shape);
 }
 
-Tensor reshape(const Tensor& x, const Shape& shape) { return Reshape::forward({shape}, {&x, 1}); }
+Tensor reshape(const Tensor& x, const Shape& shape) { return compute<Reshape>({shape}, {&x, 1}); }
 Tensor permute(const Tensor& x, std::span<const int> axes) {
     return Permute::forward(permutation(axes, x.rank()), {&x, 1});
 }
@@ -98,6 +98,6 @@ Tensor transpose(const Tensor& x) {
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
     return BroadcastTo::forward({shape}, {&x, 1});
 }
-Tensor sum_to(const Tensor& x, const Shape& shape) { return SumTo::forward({shape}, {&x, 1}); }
+Tensor sum_to(const Tensor& x, const Shape& shape) { return compute<SumTo>({shape}, {&x, 1}); }
 
 }  // namespace mercer

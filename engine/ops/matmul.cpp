@@ -85,7 +85,7 @@ void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Tensor Matmul::forward(const Attrs&, std::span<const Tensor> x) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, x);
     Tensor out = Tensor::empty(product_shape(x[0], x[1]), x[0].dtype());
     multiply_into(out, x[0], x[1]);
     return out;
@@ -95,7 +95,7 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     if (a.rank() < 1 || b.rank() < 1) product_shape(a, b);
     return promoted_matmul(a, b, [](const Tensor& l, const Tensor& r) {
         const Tensor x[] = {l, r};
-        return Matmul::forward({}, x);
+        return compute<Matmul>({}, x);
     });
 }
 

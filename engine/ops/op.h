@@ -18,6 +18,9 @@
 // and Var share, so the same text yields second derivatives.
 #pragma once
 
+#include <span>
+
+#include "engine/operation.h"
 #include "engine/types.h"
 
 namespace mercer {
@@ -26,6 +29,14 @@ namespace mercer {
 /// in_shape(i), wants(i), give(i, x).
 template <class X>
 class Vjp;
+
+/// Op on tensors, as functions call it: throws what the check of results has found (finite.h).
+template <class Op>
+auto compute(const typename Op::Attrs& attrs, std::span<const Tensor> x) {
+    auto out = Op::forward(attrs, x);
+    instruments::settle();
+    return out;
+}
 
 constexpr unsigned input_bit(int i) { return 1u << i; }
 /// Result k, of at most four: the highest bits, from the top.

@@ -5,7 +5,7 @@
 namespace mercer {
 
 #define MERCER_VALUE Tensor
-#define MERCER_REDUCE(Op, attrs, x) Op::forward(attrs, {&x, 1})
+#define MERCER_REDUCE(Op, attrs, x) compute<Op>(attrs, {&x, 1})
 #include "engine/ops/operators.inc"
 
 }  // namespace mercer

@@ -55,7 +55,7 @@ PointwiseGradients outputs(const Shape& shape, DType dtype, unsigned wanted) {
 }  // namespace
 
 Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const void* state) {
-    const OperationScope scope(op.name);
+    const OperationScope scope(op.name, x);
     const int dtype = dtype_index(op, x[0]->dtype());
     Shape shape = x[0]->shape();
     for (size_t k = 1; k < x.size(); ++k) {
@@ -77,7 +77,7 @@ Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const 
 PointwiseGradients pointwise_backward(const PointwiseOp& op, const Tensor& g,
                                       std::span<const Tensor> x, const Tensor& y, unsigned wanted,
                                       const void* state) {
-    const OperationScope scope(op.name);
+    const OperationScope scope(op.name, x);
     Operands in;
     in.add(op, g, g.shape());
     for (const Tensor& t : x) in.add(op, t, g.shape());
@@ -92,7 +92,7 @@ PointwiseGradients pointwise_backward(const PointwiseOp& op, const Tensor& g,
 PointwiseGradients pointwise_second(const PointwiseOp& op, const Tensor& g,
                                     std::span<const Tensor> x, const Tensor& y,
                                     std::span<const Tensor> c, unsigned wanted, const void* state) {
-    const OperationScope scope(op.name);
+    const OperationScope scope(op.name, x);
     Operands in;
     in.add(op, g, g.shape());
     for (const Tensor& t : x) in.add(op, t, g.shape());
@@ -106,6 +106,9 @@ PointwiseGradients pointwise_second(const PointwiseOp& op, const Tensor& g,
 }
 
 void add_in_place(Tensor& a, const Tensor& b) {
+    const WatchedScope scope("add", {&b});
+    if (instruments::on()) [[unlikely]]
+        instruments::made(a);
     const cpu::PointwiseKernels& kernels = pointwise_op("add").kernels();
     const Tensor* const x[] = {&a, &b};
     const Strides strides[] = {a.strides(), b.strides()};
@@ -159,20 +162,24 @@ const PointwiseOp& pointwise_op(std::string_view name) {
                      "no pointwise operation is called '" + std::string(name) + "'");
 }
 
-#define MERCER_FUNCTION_1(name)                         \
-    Tensor name(const Tensor& x) {                      \
-        const Tensor* const operands[] = {&x};          \
-        return pointwise(builtin::name##_op, operands); \
+#define MERCER_APPLY(name)                              \
+    Tensor y = pointwise(builtin::name##_op, operands); \
+    instruments::settle();                              \
+    return y;
+#define MERCER_FUNCTION_1(name)                \
+    Tensor name(const Tensor& x) {             \
+        const Tensor* const operands[] = {&x}; \
+        MERCER_APPLY(name)                     \
     }
-#define MERCER_FUNCTION_2(name)                         \
-    Tensor name(const Tensor& a, const Tensor& b) {     \
-        const Tensor* const operands[] = {&a, &b};      \
-        return pointwise(builtin::name##_op, operands); \
+#define MERCER_FUNCTION_2(name)                     \
+    Tensor name(const Tensor& a, const Tensor& b) { \
+        const Tensor* const operands[] = {&a, &b};  \
+        MERCER_APPLY(name)                          \
     }
 #define MERCER_FUNCTION_3(name)                                      \
     Tensor name(const Tensor& a, const Tensor& b, const Tensor& c) { \
         const Tensor* const operands[] = {&a, &b, &c};               \
-        return pointwise(builtin::name##_op, operands);              \
+        MERCER_APPLY(name)                                           \
     }
 #define FUNCTION(...)
 #define POINTWISE(name, formula, arity, ...) MERCER_FUNCTION_##arity(name)

@@ -11,7 +11,7 @@ namespace {
 // Brings the reduced axes together: (outer, n, inner) without a copy where they are neighbours
 // already.
 Tensor reduce(const char* name, cpu::Reduction op, const ReduceAttrs& attrs, const Tensor& x) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, {&x});
     if (!is_floating(x.dtype()))
         throw DTypeError(
             name, "works on f32 and f64, got " + std::string(name_of(x.dtype())) + "; use cast");

@@ -5,6 +5,7 @@
 #include "engine/cpu/copy.h"
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/operation.h"
 
 namespace mercer {
 
@@ -29,6 +30,7 @@ Tensor Slice::forward(const Attrs& a, std::span<const Tensor> x) {
 }
 
 Tensor Unslice::forward(const Attrs& a, std::span<const Tensor> x) {
+    const OperationScope scope(name, x);
     Tensor out = Tensor::zeros(a.shape, x[0].dtype());
     const int64_t n = x[0].shape()[a.axis];
     if (n > 0) cpu::copy(Slice::forward({a.axis, a.begin, a.step, n}, {&out, 1}), x[0]);
@@ -36,6 +38,7 @@ Tensor Unslice::forward(const Attrs& a, std::span<const Tensor> x) {
 }
 
 Tensor Concat::forward(const Attrs& a, std::span<const Tensor> x) {
+    const OperationScope scope(name, x);
     if (x.empty()) throw ShapeError(name, "needs at least one tensor");
     Shape shape = x[0].shape();
     shape[a.axis] = 0;
@@ -73,12 +76,12 @@ Tensor unslice(const Tensor& x, const Shape& shape, int axis, int64_t begin, int
         throw ShapeError("unslice", to_string(x.shape()) + " at " + std::to_string(begin) + " by " +
                                         std::to_string(step) + " does not fit axis " +
                                         std::to_string(axis) + " of " + to_string(shape));
-    return Unslice::forward({shape, axis, begin, step}, {&x, 1});
+    return compute<Unslice>({shape, axis, begin, step}, {&x, 1});
 }
 
 Tensor concat(std::span<const Tensor> xs, int axis) {
     if (xs.empty()) throw ShapeError("concat", "needs at least one tensor");
-    return Concat::forward({normal_axis("concat", axis, xs[0].rank())}, xs);
+    return compute<Concat>({normal_axis("concat", axis, xs[0].rank())}, xs);
 }
 Tensor concat(std::initializer_list<Tensor> xs, int axis) {
     return concat(std::span(xs.begin(), xs.size()), axis);

@@ -42,7 +42,7 @@ void for_rows(const Tensor& x, Body body) {
 }  // namespace
 
 Tensor Softmax::forward(const Attrs& attrs, std::span<const Tensor> x) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, x);
     if (!is_floating(x[0].dtype()))
         throw DTypeError(
             name, "works on f32 and f64, got " + std::string(name_of(x[0].dtype())) + "; use cast");
@@ -57,7 +57,7 @@ Tensor Softmax::forward(const Attrs& attrs, std::span<const Tensor> x) {
 }
 
 Tensor Softmax::backward(const Attrs& attrs, const Tensor& y, const Tensor& g) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, {&y, &g});
     const Tensor ys = as_rows(y, attrs.axis), gs = as_rows(g, attrs.axis);
     const Tensor out = Tensor::empty(ys.shape(), ys.dtype());
     const auto kernel = softmax_table().backward[ys.dtype() == DType::f64];
@@ -69,7 +69,7 @@ Tensor Softmax::backward(const Attrs& attrs, const Tensor& y, const Tensor& g) {
 }
 
 Tensor softmax(const Tensor& x, int axis) {
-    return Softmax::forward({normal_axis("softmax", axis, x.rank())}, {&x, 1});
+    return compute<Softmax>({normal_axis("softmax", axis, x.rank())}, {&x, 1});
 }
 
 }  // namespace mercer

@@ -1,12 +1,18 @@
 // The allocator: statistics, cache, limit, the host's own; scratch.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "autograd/functions.h"
+#include "autograd/tape.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
+#include "engine/random.h"
 #include "engine/scratch.h"
 
 using namespace mercer;
@@ -96,4 +102,76 @@ TEST_CASE("scratch nests, aligns and survives growth") {
         b[0] = 2;
     }
     CHECK(a[2] == 1);
+}
+
+TEST_CASE("memory by operation: who holds it, who held the most") {
+    const auto of = [](const std::string& name) {
+        for (const OperationMemory& m : memory_by_operation())
+            if (m.operation == name) return m;
+        return OperationMemory{};
+    };
+    const Tensor x = Tensor::zeros({1 << 19});
+    const OperationMemory before = of("exp");
+    const Tensor y = exp(x);  // 2 MiB, booked
+    { const Tensor z = exp(x); }
+    const OperationMemory large = of("exp");
+    CHECK(large.live - before.live >= size_t{2} << 20);
+    CHECK(large.live - before.live < size_t{3} << 20);
+    CHECK(large.peak - before.live >= size_t{4} << 20);
+    CHECK(large.allocations == before.allocations + 2);
+    CHECK(memory_by_operation().front().live >= large.live);
+    reset_peak_memory();
+    CHECK(of("exp").peak == of("exp").live);
+
+    const Tensor small = Tensor::zeros({16});
+    CHECK(of("sin").allocations == 0);
+    const Tensor unbooked = sin(small);
+    CHECK(of("sin").allocations == 0);
+    set_memory_booking(0);
+    {
+        const Tensor booked = sin(small);
+        CHECK(of("sin").live >= 64);
+        CHECK(of("sin").live <= 256);
+        set_memory_booking(size_t{1} << 20);  // what was booked leaves the book all the same
+    }
+    CHECK(of("sin").live == 0);
+    CHECK(of("sin").peak > 0);
+    reset_peak_memory();
+    CHECK(of("sin").peak == 0);
+}
+
+TEST_CASE("the limit is never exceeded, and all that was there stays usable") {
+    const Tensor w = randn(Key{1, 1}, {256, 256});
+    Tape tape;
+    const Var v = tape.watch(w);
+    const Var loss = mean(square(tanh(matmul(v, v))));
+    const std::vector<float> expected = tape.gradient(loss, {v}, retain)[0].to_vector<float>();
+    release_cached_memory();
+    reset_peak_memory();
+    const size_t live = memory_stats().live, limit = live + (size_t{1} << 18) + 4096;
+    set_memory_limit(limit);
+    // A backward pass runs into it: nothing leaks, and the pass succeeds once there is room.
+    CHECK_THROWS_WITH_AS(tape.gradient(loss, {v}, retain), doctest::Contains("largest users"),
+                         MemoryError);
+    CHECK(memory_stats().live == live);
+    // So do many threads at once.
+    std::atomic<int> refused{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&] {
+            for (int i = 0; i < 2000; ++i) {
+                try {
+                    const Tensor a = Tensor::empty({1 << 14}), b = Tensor::empty({1 << 14});
+                } catch (const MemoryError&) {
+                    ++refused;
+                }
+            }
+        });
+    for (std::thread& t : threads) t.join();
+    CHECK(memory_stats().peak <= limit);
+    CHECK(memory_stats().live == live);
+    { const Tensor fits = Tensor::empty({1 << 15}); }
+    set_memory_limit(0);
+    CHECK(tape.gradient(loss, {v}, retain)[0].to_vector<float>() == expected);
+    CHECK(refused > 0);
 }

@@ -1,0 +1,49 @@
+// One watched scope while it is open. For operation.cpp, trace.cpp and finite.cpp.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "engine/operation.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+struct OperationFrame {
+    const char* name;
+    WatchedScope::Kind kind;
+    OperationFrame* outer;
+    int exceptions;  // in flight when it opened
+
+    static constexpr size_t max_operands = 4;  // further ones are not looked at
+    std::array<const Tensor*, max_operands> operands{};
+    size_t operand_count = 0;
+
+    // The check of results: what was made here; what only this list still holds was a temporary.
+    FiniteCheck check = FiniteCheck::off;
+    std::vector<Tensor> made{};
+
+    // The profiler.
+    uint64_t session = 0;          // 0: no trace was running
+    int64_t start = 0, inner = 0;  // ns; `inner`: spent in scopes within
+    uint64_t bytes = 0;            // of tensors allocated here and in scopes within
+    Shape shape{};                 // of the last one made here
+    DType dtype = DType::f32;
+    bool allocated = false;
+};
+
+namespace instruments {
+/// The mode in force on this thread. Reads MERCER_CHECK_FINITE once; ValueError if it is unknown.
+FiniteCheck finite_check();
+/// Throws NumericalError if a tensor made in the scope, and still held by others, is not finite.
+void check_results(const OperationFrame& frame);
+
+/// The running trace, 0 for none.
+uint64_t trace_session() noexcept;
+/// ns since an arbitrary moment.
+int64_t now() noexcept;
+/// Notes a scope that ends.
+void trace(const OperationFrame& frame) noexcept;
+}  // namespace instruments
+
+}  // namespace mercer

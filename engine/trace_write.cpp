@@ -1,0 +1,193 @@
+// A recording as JSON (integers only, so no locale has a say) and as a table.
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <ostream>
+#include <vector>
+
+#include "engine/error.h"
+#include "engine/trace_recording.h"
+
+namespace mercer {
+namespace {
+
+using Kind = WatchedScope::Kind;
+
+std::string full_name(const TraceEvent& e) {
+    return e.kind == Kind::backward ? std::string(e.name) + " backward" : e.name;
+}
+
+// Bytes of the UTF-8 sequence that begins here; 0 if it is none (RFC 3629).
+size_t utf8_length(std::string_view text) {
+    const auto byte = [&](size_t i) { return i < text.size() ? uint8_t(text[i]) : uint8_t{0}; };
+    const auto more = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
+    const uint8_t b = byte(0), c = byte(1);
+    if (b < 0x80) return 1;
+    if (b >= 0xC2 && b <= 0xDF) return more(1) ? 2 : 0;
+    if (b >= 0xE0 && b <= 0xEF) {
+        const bool long_form = b == 0xE0 && c < 0xA0, surrogate = b == 0xED && c > 0x9F;
+        return more(1) && more(2) && !long_form && !surrogate ? 3 : 0;
+    }
+    if (b >= 0xF0 && b <= 0xF4) {
+        const bool outside = (b == 0xF0 && c < 0x90) || (b == 0xF4 && c > 0x8F);
+        return more(1) && more(2) && more(3) && !outside ? 4 : 0;
+    }
+    return 0;
+}
+
+void put_string(std::string& out, std::string_view text) {
+    out += '"';
+    while (!text.empty()) {
+        size_t n = utf8_length(text);
+        const char c = text[0];
+        if (n == 0) {
+            out += "\xEF\xBF\xBD";  // not UTF-8: the replacement character
+            n = 1;
+        } else if (c == '"' || c == '\\') {
+            out += '\\';
+            out += c;
+        } else if (uint8_t(c) < 0x20) {
+            char code[8];
+            std::snprintf(code, sizeof code, "\\u%04x", unsigned(uint8_t(c)));
+            out += code;
+        } else {
+            out += text.substr(0, n);
+        }
+        text.remove_prefix(n);
+    }
+    out += '"';
+}
+
+void put_number(std::string& out, uint64_t value) { out += std::to_string(value); }
+// Nanoseconds as microseconds, exactly.
+void put_time(std::string& out, int64_t ns) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%lld.%03lld", static_cast<long long>(ns / 1000),
+                  static_cast<long long>(ns % 1000));
+    out += text;
+}
+
+std::string text_of(const TraceTensor& t) {
+    return std::string(name_of(t.dtype)) + to_string(t.shape);
+}
+
+void put_event(std::string& out, const TraceEvent& e, const std::string& head, int64_t origin) {
+    constexpr const char* categories[] = {"operation", "backward", "task", "user"};
+    out += "{\"ph\":\"X\"," + head + ",\"tid\":";
+    put_number(out, e.thread);
+    out += ",\"ts\":";
+    put_time(out, std::max<int64_t>(0, e.start - origin));
+    out += ",\"dur\":";
+    put_time(out, e.duration);
+    out += ",\"name\":";
+    put_string(out, full_name(e));
+    out += std::string(",\"cat\":\"") + categories[int(e.kind)] + "\",\"args\":{\"bytes\":";
+    put_number(out, e.bytes);
+    if (e.operands) {
+        std::string list;
+        for (uint32_t k = 0; k < e.operands; ++k) list += (k ? " " : "") + text_of(e.tensors[k]);
+        out += ",\"operands\":\"" + list + '"';
+    }
+    if (e.allocated) out += ",\"allocated\":\"" + text_of(e.tensors[e.operands]) + '"';
+    out += "}}";
+}
+
+}  // namespace
+
+void Trace::write_chrome(std::ostream& out) const {
+    const Recording& r = stopped("write_chrome");
+    std::vector<const TraceEvent*> order;
+    uint32_t threads = 0;
+    for (const TraceEvent& e : r.all()) {
+        order.push_back(&e);
+        threads = std::max(threads, e.thread + 1);
+    }
+    // Outer scopes before those within.
+    std::ranges::stable_sort(order, {},
+                             [](const TraceEvent* e) { return std::pair(e->start, -e->duration); });
+    std::vector<const TraceEvent*> by_end = order;
+    std::ranges::stable_sort(by_end, {},
+                             [](const TraceEvent* e) { return e->start + e->duration; });
+
+    const std::string head = "\"pid\":" + std::to_string(getpid());
+    std::string text =
+        "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"program\":\"mercer\","
+        "\"dropped_events\":";
+    put_number(text, dropped());
+    text += "},\"traceEvents\":[\n{\"ph\":\"M\"," + head +
+            ",\"name\":\"process_name\",\"args\":{\"name\":\"mercer\"}}";
+    for (uint32_t t = 0; t < threads; ++t)
+        text += ",\n{\"ph\":\"M\"," + head + ",\"tid\":" + std::to_string(t) +
+                ",\"name\":\"thread_name\",\"args\":{\"name\":\"thread " + std::to_string(t) +
+                "\"}}";
+    const auto flush = [&] {
+        out.write(text.data(), std::streamsize(text.size()));
+        text.clear();
+    };
+    for (const TraceEvent* e : order) {
+        text += ",\n";
+        put_event(text, *e, head, r.start);
+        if (text.size() > (size_t{1} << 16)) flush();
+    }
+    size_t before = SIZE_MAX;
+    for (const TraceEvent* e : by_end) {
+        if (e->live == before) continue;
+        before = e->live;
+        text += ",\n{\"ph\":\"C\"," + head + ",\"ts\":";
+        put_time(text, std::max<int64_t>(0, e->start + e->duration - r.start));
+        text += ",\"name\":\"memory\",\"args\":{\"live bytes\":" + std::to_string(e->live) + "}}";
+        if (text.size() > (size_t{1} << 16)) flush();
+    }
+    text += "\n]}\n";
+    flush();
+    if (!out) throw IoError("write_chrome", "the stream cannot be written");
+}
+
+void Trace::write_chrome(const std::filesystem::path& file) const {
+    std::ofstream out(file, std::ios::binary);
+    if (!out) throw IoError("write_chrome", "cannot open " + file.string() + " for writing");
+    write_chrome(out);
+    out.close();
+    if (!out) throw IoError("write_chrome", "cannot write " + file.string());
+}
+
+std::vector<TraceRow> Trace::summary() const {
+    std::map<std::string, TraceRow> rows;
+    for (const TraceEvent& e : stopped("summary").all()) {
+        if (e.kind == Kind::task) continue;
+        TraceRow& row = rows[full_name(e)];
+        ++row.calls;
+        row.total_ms += double(e.duration) * 1e-6;
+        row.self_ms += double(e.self) * 1e-6;
+        row.bytes += e.bytes;
+    }
+    std::vector<TraceRow> out;
+    for (auto& [name, row] : rows) {
+        row.name = name;
+        out.push_back(std::move(row));
+    }
+    std::ranges::stable_sort(out, std::greater(), &TraceRow::total_ms);
+    return out;
+}
+
+std::string Trace::table() const {
+    char line[128];
+    std::snprintf(line, sizeof line, "%10s %12s %12s %12s %14s  ", "calls", "total ms", "self ms",
+                  "us per call", "bytes");
+    std::string text = line + std::string("operation\n");
+    for (const TraceRow& row : summary()) {
+        std::snprintf(line, sizeof line, "%10llu %12.3f %12.3f %12.3f %14llu  ",
+                      static_cast<unsigned long long>(row.calls), row.total_ms, row.self_ms,
+                      row.total_ms * 1e3 / double(row.calls),
+                      static_cast<unsigned long long>(row.bytes));
+        text += line + row.name + '\n';
+    }
+    if (const size_t lost = dropped())
+        text += std::to_string(lost) + " further events did not fit\n";
+    return text;
+}
+
+}  // namespace mercer

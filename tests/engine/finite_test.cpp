@@ -1,0 +1,214 @@
+// The check for NaN: the first operation that makes one is named, and nothing else is.
+#include "engine/finite.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <string>
+
+#include "autograd/functions.h"
+#include "autograd/map.h"
+#include "autograd/optim/adam.h"
+#include "autograd/tape.h"
+#include "engine/error.h"
+#include "engine/functions.h"
+#include "engine/memory.h"
+#include "engine/parallel.h"
+#include "engine/random.h"
+
+using namespace mercer;
+
+namespace {
+
+constexpr float inf = std::numeric_limits<float>::infinity();
+const float not_a_number = std::nanf("");
+
+// What the check said; empty if nothing.
+template <class F>
+std::string said(F f, FiniteCheck check = FiniteCheck::nan) {
+    try {
+        const FiniteScope scope(check);
+        f();
+    } catch (const NumericalError& e) {
+        return e.what();
+    }
+    return "";
+}
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("the first operation that makes a NaN is named, with place, count and operands") {
+    const Tensor x = Tensor::from({1, 2, -1, 4, -3, 6}, {2, 3});
+    const std::string text = said([&] { exp(sqrt(x) + x); });
+    CHECK(text ==
+          "[sqrt] 2 of the 6 elements of its result f32(2,3) are NaN, the first at (0,2); its "
+          "operands f32(2,3) had none");
+    CHECK(said([&] { sqrt(abs(x)); }) == "");
+    CHECK(std::isnan(sqrt(x).to_vector<float>()[2]));  // no scope: no check
+}
+
+TEST_CASE("an operand that held a NaN already is named") {
+    const Tensor x = Tensor::from({1, not_a_number, 3, not_a_number}, {2, 2}),
+                 y = Tensor::ones({2, 2});
+    const std::string text = said([&] { matmul(y, x); });
+    CHECK(has(text, "[matmul]"));
+    CHECK(has(text, "operand 1, f32(2,2), already had 2, the first at (0,1)"));
+    // A transposed view: the place is that of the view.
+    CHECK(has(said([&] { add(y, transpose(x)); }),
+              "operand 1, f32(2,2), already had 2, the first at (1,0)"));
+}
+
+TEST_CASE("infinities are let through unless they are asked for") {
+    const Tensor x = Tensor::from({0, 1});
+    CHECK(said([&] { log(x); }) == "");
+    CHECK(said([&] { softmax(Tensor::from({-inf, 1, 2}), 0); }) == "");
+    CHECK(has(said([&] { log(x); }, FiniteCheck::infinite), "[log] 1 of the 2"));
+    CHECK(has(said([&] { neg(log(x)); }, FiniteCheck::infinite), "[log]"));
+    CHECK(has(said([&] { exp(Tensor::from({1000})); }, FiniteCheck::infinite), "NaN or infinite"));
+    CHECK(has(said([&] { sqrt(Tensor::from({-1})); }, FiniteCheck::infinite), "[sqrt]"));
+    CHECK(said([&] { exp(Tensor::from({1})); }, FiniteCheck::infinite) == "");
+}
+
+TEST_CASE("every place of a tensor is looked at, whatever the size, dtype and threads") {
+    const int before = thread_count();
+    for (const int threads : {1, 2}) {
+        set_thread_count(threads);
+        for (const DType dtype : {DType::f32, DType::f64})
+            for (const int64_t n : {1, 7, 63, 64, 65, 1000, 16384, 16385, 100000})
+                for (const int64_t at : {int64_t{0}, n / 2, n - 1}) {
+                    Tensor x = Tensor::ones({n}, dtype);
+                    if (dtype == DType::f32)
+                        x.mutable_data<float>()[at] = -1;
+                    else
+                        x.mutable_data<double>()[at] = -1;
+                    const std::string place = "the first at (" + std::to_string(at) + ")";
+                    CHECK(has(said([&] { sqrt(x); }), place));
+                }
+    }
+    set_thread_count(before);
+}
+
+TEST_CASE("backward: the kernel, and the node it served") {
+    // d sqrt(x)/dx at 0 is infinite; times a zero cotangent it is NaN.
+    const Tensor x = Tensor::from({0, 1});
+    const auto run = [&] {
+        Tape tape;
+        const Var v = tape.watch(x);
+        return tape.gradient(sum(sqrt(v) * Tensor::from({0, 1})), {v})[0];
+    };
+    const std::string text = said([&] { run(); });
+    CHECK(has(text, "[sqrt] 1 of the 2"));
+    CHECK(has(text, "in the derivative of sqrt"));
+    CHECK(std::isnan(run().to_vector<float>()[0]));
+    // Sums of cotangents are made in place: inf − inf.
+    const auto clash = [&] {
+        Tape tape;
+        const Var v = tape.watch(Tensor::from({0}));
+        const Var y = log(v) - log(v);
+        return tape.gradient(sum(y), {v});
+    };
+    CHECK(has(said(clash), "[sub]"));  // forward: −∞ + ∞
+    const auto clash_backward = [&] {
+        Tape tape;
+        const Var v = tape.watch(Tensor::from({0}));
+        return tape.gradient(sum(sqrt(v) - sqrt(v)), {v});
+    };
+    CHECK(has(said(clash_backward), "[add]"));
+}
+
+TEST_CASE("maps, in-place steps and constants are checked as well") {
+    const Tensor x = Tensor::from({-1, 1});
+    CHECK(has(said([&] { map([](auto v) { return log(v); }, x); }), "[map]"));
+    Tensor p = Tensor::ones({2});
+    const Tensor g = Tensor::from({inf, 1});
+    CHECK(has(said([&] { Adam().step(std::vector<Tensor*>{&p}, std::vector<Tensor>{g}); }),
+              "[adam] 1 of the 2"));
+}
+
+TEST_CASE("temporaries inside an operation are its own affair") {
+    const auto op = [](const Tensor& x) {
+        const OperationScope scope("masked_root", {&x});
+        Tensor hidden = Tensor::empty(x.shape());
+        hidden.mutable_data<float>()[0] = not_a_number;
+        Tensor out = Tensor::empty(x.shape());
+        out.mutable_data<float>()[0] = 1;
+        return out;
+    };
+    CHECK(said([&] { op(Tensor::zeros({1})); }) == "");
+    const auto bad = [](const Tensor& x) {
+        const OperationScope scope("bad", {&x});
+        Tensor out = Tensor::empty({2, 1});
+        out.fill(not_a_number);
+        return out.view({1, 2}, {2, 1}, 0);
+    };
+    CHECK(has(said([&] { bad(Tensor::zeros({1})); }), "[bad] 2 of the 2"));
+}
+
+TEST_CASE("an operation throws itself, before the next one runs") {
+    const Tensor x = Tensor::from({-1});
+    int reached = 0;
+    CHECK(has(said([&] {
+                  const Tensor y = sqrt(x);
+                  ++reached;
+              }),
+              "[sqrt]"));
+    CHECK(has(said([&] {
+                  Tape tape;
+                  const Var y = softmax(tape.watch(Tensor::from({inf, 1})), 0);
+                  ++reached;
+              }),
+              "[softmax]"));
+    CHECK(reached == 0);
+    // One of a host's own, which does not use compute(): at the next operation, a read, or the end.
+    const auto own = [] {
+        const OperationScope scope("own");
+        return Tensor::full({2}, not_a_number);
+    };
+    Tensor y;
+    CHECK(has(said([&] { exp(y = own()); }), "[own]"));
+    CHECK(has(said([&] { (y = own()).data<float>(); }), "[own]"));
+    CHECK(has(said([&] { (y = own()).to_vector<float>(); }), "[own]"));
+    CHECK(has(said([&] { y = own(); }), "[own]"));
+    CHECK(said([&] { throw NumericalError("mine", "first"); }) == "[mine] first");
+}
+
+TEST_CASE("scopes nest, shield, and leave nothing behind") {
+    const Tensor x = Tensor::from({-1});
+    const size_t live = memory_stats().live;
+    {
+        const FiniteScope outer(FiniteCheck::nan);
+        {
+            const FiniteScope off(FiniteCheck::off);
+            CHECK(std::isnan(sqrt(x).item<float>()));
+        }
+        for (int i = 0; i < 100; ++i) CHECK_THROWS_AS(sqrt(x), NumericalError);
+        CHECK_THROWS_AS(sum(sqrt(x)), NumericalError);
+    }
+    CHECK(memory_stats().live == live);  // the result of an operation that threw is freed
+    CHECK(std::isnan(sqrt(x).item<float>()));
+}
+
+// Run again by CTest with MERCER_CHECK_FINITE set: the environment alone switches it on.
+TEST_CASE("the environment") {
+    const char* value = std::getenv("MERCER_CHECK_FINITE");
+    const std::string mode = value ? value : "off";
+    const auto throws = [](auto f) {
+        try {
+            f();
+        } catch (const NumericalError&) {
+            return true;
+        }
+        return false;
+    };
+    if (mode == "banana") {
+        CHECK_THROWS_AS(exp(Tensor::zeros({1})), ValueError);
+        return;
+    }
+    CHECK(throws([] { sqrt(Tensor::from({-1})); }) == (mode != "off"));
+    CHECK(throws([] { log(Tensor::from({0})); }) == (mode == "inf"));
+}
