@@ -3,6 +3,8 @@
 
 #include <initializer_list>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "engine/padding.h"
 #include "engine/tensor.h"

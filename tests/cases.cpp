@@ -18,7 +18,7 @@ const char* layout_name(Layout layout) {
 std::vector<Case> all(bool big) {
     std::vector<Case> list;
 #define FAMILY(name) add_##name(list, big);
-    MERCER_CASE_FAMILIES
+#include "tests/case_families.inc"
 #undef FAMILY
     return list;
 }

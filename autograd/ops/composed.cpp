@@ -1,4 +1,6 @@
 // Functions made of other functions, on Vars.
+#include <algorithm>
+
 #include "autograd/functions.h"
 #include "engine/error.h"
 

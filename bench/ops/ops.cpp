@@ -19,7 +19,7 @@ void add_op(const std::string& name, const Work& work,
 
 void add_ops() {
 #define FAMILY(name) add_ops_##name();
-    MERCER_BENCH_FAMILIES
+#include "bench/op_families.inc"
 #undef FAMILY
 }
 

@@ -30,8 +30,9 @@ constexpr double elements(double n) { return 4 * n; }
     FAMILY(convolution)      \
     /* a line each, this one last */
 
+// A family is a file of this folder: void add_ops_NAME(). The build lists the files.
 #define FAMILY(name) void add_ops_##name();
-MERCER_BENCH_FAMILIES
+#include "bench/op_families.inc"
 #undef FAMILY
 
 }  // namespace mercer::bench

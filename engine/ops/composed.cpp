@@ -1,4 +1,6 @@
 // Functions made of other functions, on tensors.
+#include <algorithm>
+
 #include "engine/error.h"
 #include "engine/functions.h"
 

@@ -13,19 +13,9 @@ using Naives = std::span<const oracle::Naive>;
 std::string describe(const std::string& operation, const std::vector<Input>& inputs);
 
 // A family is a file of this folder: void add_NAME(std::vector<Case>& list, bool big), where `big` asks for shapes of
-// several blocks, chunks and threads.
-#define MERCER_CASE_FAMILIES \
-    FAMILY(pointwise)        \
-    FAMILY(layout)           \
-    FAMILY(reductions)       \
-    FAMILY(rows)             \
-    FAMILY(products)         \
-    FAMILY(compare)          \
-    FAMILY(convolution)      \
-    /* a line each, this one last */
-
+// several blocks, chunks and threads. The build lists the files.
 #define FAMILY(name) void add_##name(std::vector<Case>& list, bool big);
-MERCER_CASE_FAMILIES
+#include "tests/case_families.inc"
 #undef FAMILY
 
 }  // namespace cases

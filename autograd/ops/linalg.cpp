@@ -1,0 +1,19 @@
+// Linear algebra on Vars.
+#include "engine/ops/linalg.inl"
+#include "autograd/functions.h"
+#include "autograd/record.h"
+
+namespace mercer {
+
+Var cholesky(const Var& a) { return record<Cholesky>({}, {&a}); }
+Var inverse(const Var& a) { return record<Inverse>({}, {&a}); }
+Var triangular_solve(const Var& t, const Var& b, bool lower, bool transposed) {
+    return record<TriangularSolve>({lower, transposed}, {&t, &b});
+}
+Var solve(const Var& a, const Var& b) { return record<Solve>({}, {&a, &b}); }
+std::pair<Var, Var> eigh(const Var& a) {
+    auto [values, vectors] = record<Eigh>({}, {&a});
+    return {values, vectors};
+}
+
+}  // namespace mercer

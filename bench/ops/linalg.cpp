@@ -1,0 +1,54 @@
+// Factorisations and solves: large ones, and many small ones.
+#include "engine/ops/linalg.h"
+#include "bench/ops/ops.h"
+
+namespace mercer::bench {
+namespace {
+
+Tensor heavy(const Shape& shape, DType dtype) {
+    return randn(Key{1, 1}, shape, dtype) +
+           identity(shape.back(), dtype) * double(2 * shape.back());
+}
+Tensor gram(const Shape& shape, DType dtype) {
+    const Tensor x = randn(Key{1, 1}, shape, dtype);
+    return matmul(x, transpose(x)) + identity(shape.back(), dtype) * double(shape.back());
+}
+
+template <class F>
+void add(const std::string& name, double flops, const Shape& a, const Shape& b, bool definite, F f,
+         const char* bound = "") {
+    add_op(name, {.flops = flops, .bound = bound}, [=](DType dtype) {
+        return [f, x = definite ? gram(a, dtype) : heavy(a, dtype),
+                y = randn(Key{1, 2}, b, dtype)] { benchmark::DoNotOptimize(f(x, y)); };
+    });
+}
+
+}  // namespace
+
+void add_ops_linalg() {
+    const double n = 1024, n3 = n * n * n, small = 4096 * 16.0 * 16 * 16;
+    const Shape big{1024, 1024}, many{4096, 16, 16};
+    const auto factor = [](const Tensor& a, const Tensor&) { return cholesky(a); };
+    add("cholesky/1024", n3 / 3, big, {1}, true, factor);
+    add("cholesky/4096x16x16", small / 3, many, {1}, true, factor,
+        "divisions and roots, one after the other");
+    add("triangular_solve/1024", n3, big, big, false,
+        [](const Tensor& a, const Tensor& b) { return triangular_solve(a, b); });
+    add("solve/1024", 2 * n3 / 3 + 2 * n3, big, big, false,
+        [](const Tensor& a, const Tensor& b) { return solve(a, b); });
+    add("solve_spd/1024", n3 / 3 + 2 * n3, big, big, true,
+        [](const Tensor& a, const Tensor& b) { return solve_spd(a, b); });
+    add("logdet/1024", n3 / 3, big, {1}, true,
+        [](const Tensor& a, const Tensor&) { return logdet(a); });
+    add("inverse/1024", 2 * n3, big, {1}, false,
+        [](const Tensor& a, const Tensor&) { return inverse(a); });
+    add(
+        "eigh/256", 9 * 256.0 * 256 * 256, {256, 256}, {1}, true,
+        [](const Tensor& a, const Tensor&) { return eigh(a).first; }, "LAPACK's syevd, one thread");
+    add_op("diagonal/1024", {.bound = "a view"}, [](DType dtype) {
+        return
+            [x = randn(Key{1, 1}, {1024, 1024}, dtype)] { benchmark::DoNotOptimize(diagonal(x)); };
+    });
+}
+
+}  // namespace mercer::bench

@@ -1,0 +1,232 @@
+#include "engine/ops/linalg.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "engine/cpu/factor.h"
+#include "engine/cpu/layout.h"
+#include "engine/error.h"
+#include "engine/functions.h"
+#include "engine/lapack.h"
+#include "engine/operation.h"
+#include "engine/parallel.h"
+#include "engine/scratch.h"
+
+namespace mercer {
+namespace {
+
+void check_square(const char* operation, const Tensor& a) {
+    if (!is_floating(a.dtype()))
+        throw DTypeError(operation, "works on f32 and f64, got " + std::string(name_of(a.dtype())) +
+                                        "; use cast");
+    if (a.rank() < 2 || a.size(-1) != a.size(-2))
+        throw ShapeError(
+            operation, "needs square matrices over the last two axes, got " + to_string(a.shape()));
+}
+
+void check_pair(const char* operation, const Tensor& a, const Tensor& b) {
+    check_square(operation, a);
+    if (a.dtype() != b.dtype())
+        throw DTypeError(operation, "dtypes differ: " + std::string(name_of(a.dtype())) + " vs " +
+                                        std::string(name_of(b.dtype())) + "; use cast on one");
+    if (b.rank() < 2 || b.size(-2) != a.size(-1))
+        throw ShapeError(operation, "the matrix is " + to_string(a.shape()) + ", the right side " +
+                                        to_string(b.shape()) +
+                                        "; give [..., n, n] and [..., n, k]");
+}
+
+Shape batch_of(const Shape& shape) {
+    return Shape(std::span(shape.begin(), size_t(shape.rank() - 2)));
+}
+
+Shape joined(const Shape& batch, int64_t rows, int64_t columns) {
+    Shape shape = batch;
+    shape.push_back(rows);
+    shape.push_back(columns);
+    return shape;
+}
+
+Tensor fresh_copy(const Tensor& x) { return x.is_contiguous() ? x.clone() : x.contiguous(); }
+
+// body(i) for every matrix of the batch; the first failing one is named, whatever the number of threads.
+template <class Body>
+void for_batch(int64_t batch, int64_t cost, const char* operation, const char* complaint,
+               Body body) {
+    std::atomic<int64_t> failed{INT64_MAX}, where{0};
+    parallel_for(batch, grain_for(cost), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+            if (const int64_t column = body(i); column != 0) {
+                int64_t first = failed.load();
+                while (i < first && !failed.compare_exchange_weak(first, i)) {
+                }
+                if (failed.load() == i) where = column;
+            }
+    });
+    if (failed != INT64_MAX)
+        throw NumericalError(operation, "matrix " + std::to_string(failed.load()) +
+                                            " of the batch " + complaint + " (at column " +
+                                            std::to_string(where.load() - 1) + ")");
+}
+
+template <class F>
+void with_type(DType dtype, F f) {
+    if (dtype == DType::f64)
+        f(double{});
+    else
+        f(float{});
+}
+
+constexpr const char* not_invertible = "is singular or not finite";
+
+}  // namespace
+
+Tensor triangle(int64_t rows, int64_t columns, bool lower, int64_t diagonal) {
+    Tensor mask = Tensor::empty({rows, columns}, DType::boolean);
+    bool* out = mask.mutable_data<bool>();
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j)
+            out[i * columns + j] = lower ? j <= i + diagonal : j >= i + diagonal;
+    return mask;
+}
+
+Tensor identity(int64_t n, DType dtype) {
+    Tensor out = Tensor::zeros({n, n}, dtype);
+    with_type(dtype, [&]<class T>(T) {
+        for (int64_t i = 0; i < n; ++i) out.mutable_data<T>()[i * (n + 1)] = T(1);
+    });
+    return out;
+}
+
+Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
+    const OperationScope scope(name);
+    check_square(name, x[0]);
+    const int64_t n = x[0].size(-1), batch = n ? x[0].count() / (n * n) : 0;
+    // The transposed lower triangle is the upper one that the factor is made of, row by row.
+    const Tensor upper = fresh_copy(transpose(x[0]));
+    with_type(upper.dtype(), [&]<class T>(T) {
+        T* a = static_cast<T*>(upper.raw());
+        for_batch(batch, n * n * n / 8, name,
+                  "is not positive definite; is it symmetric, finite, and is its diagonal large "
+                  "enough (jitter)?",
+                  [&](int64_t i) { return cpu::cholesky_upper(n, a + i * n * n); });
+    });
+    return transpose(upper).contiguous();
+}
+
+Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) {
+    const OperationScope scope(name);
+    check_pair(name, in[0], in[1]);
+    const int64_t n = in[0].size(-1), k = in[1].size(-1);
+    const Shape batch =
+        cpu::broadcast_shape(name, batch_of(in[0].shape()), batch_of(in[1].shape()));
+    const Tensor t = broadcast_to(in[0], joined(batch, n, n));
+    const Tensor x = fresh_copy(broadcast_to(in[1], joined(batch, n, k)));
+    if (x.count() == 0) return x;
+    int64_t row = t.strides()[t.rank() - 2], col = t.strides()[t.rank() - 1];
+    if (attrs.transposed) std::swap(row, col);
+    with_type(t.dtype(), [&]<class T>(T) {
+        const T* a = static_cast<const T*>(t.raw());
+        T* b = static_cast<T*>(x.raw());
+        for_batch(count(batch), n * n * k / 8, name, "", [&](int64_t i) {
+            int64_t at = 0, rest = i;
+            for (int axis = batch.rank() - 1; axis >= 0; --axis) {
+                at += rest % batch[axis] * t.strides()[axis];
+                rest /= batch[axis];
+            }
+            cpu::solve_triangular<T>(n, k, {a + at, row, col}, attrs.lower != attrs.transposed,
+                                     false, b + i * n * k);
+            return int64_t{0};
+        });
+    });
+    return x;
+}
+
+namespace {
+
+// x ← a⁻¹ x for contiguous batches of one shape; a becomes its factors.
+void solve_in_place(const char* operation, const Tensor& a, const Tensor& x) {
+    const int64_t n = a.size(-1), k = x.size(-1), batch = x.count() / (n * k);
+    with_type(a.dtype(), [&]<class T>(T) {
+        T *factors = static_cast<T*>(a.raw()), *right = static_cast<T*>(x.raw());
+        for_batch(batch, n * n * (n + 2 * k) / 8, operation, not_invertible, [&](int64_t i) {
+            T *f = factors + i * n * n, *b = right + i * n * k;
+            Scratch scratch;
+            int64_t* pivots = scratch.take<int64_t>(n);
+            if (const int64_t column = cpu::lu(n, f, pivots)) return column;
+            for (int64_t j = 0; j < n; ++j)
+                if (pivots[j] != j) std::swap_ranges(b + j * k, b + (j + 1) * k, b + pivots[j] * k);
+            cpu::solve_triangular<T>(n, k, {f, n, 1}, true, true, b);
+            cpu::solve_triangular<T>(n, k, {f, n, 1}, false, false, b);
+            return int64_t{0};
+        });
+    });
+}
+
+}  // namespace
+
+Tensor Solve::forward(const Attrs&, std::span<const Tensor> in) {
+    const OperationScope scope(name);
+    check_pair(name, in[0], in[1]);
+    const int64_t n = in[0].size(-1), k = in[1].size(-1);
+    const Shape batch =
+        cpu::broadcast_shape(name, batch_of(in[0].shape()), batch_of(in[1].shape()));
+    const Tensor x = fresh_copy(broadcast_to(in[1], joined(batch, n, k)));
+    if (x.count()) solve_in_place(name, fresh_copy(broadcast_to(in[0], joined(batch, n, n))), x);
+    return x;
+}
+
+Tensor Inverse::forward(const Attrs&, std::span<const Tensor> in) {
+    const OperationScope scope(name);
+    check_square(name, in[0]);
+    const Tensor x =
+        fresh_copy(broadcast_to(identity(in[0].size(-1), in[0].dtype()), in[0].shape()));
+    if (x.count()) solve_in_place(name, fresh_copy(in[0]), x);
+    return x;
+}
+
+std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
+    const OperationScope scope(name);
+    check_square(name, in[0]);
+    const int64_t n = in[0].size(-1), batch = n ? in[0].count() / (n * n) : 0;
+    // LAPACK's columns are our rows: it reads the upper triangle of its matrix, our lower one.
+    const Tensor rows = fresh_copy(in[0]);
+    Shape values_shape = batch_of(in[0].shape());
+    values_shape.push_back(n);
+    const Tensor values = Tensor::empty(values_shape, in[0].dtype());
+    with_type(rows.dtype(), [&]<class T>(T) {
+        T *v = static_cast<T*>(rows.raw()), *l = static_cast<T*>(values.raw());
+        for (int64_t i = 0; i < batch; ++i, v += n * n, l += n) {
+            for (int64_t k = 0; k < n * n; ++k)
+                if (!std::isfinite(v[k]))
+                    throw NumericalError(
+                        name, "matrix " + std::to_string(i) + " of the batch is not finite");
+            lapack::eigh(n, v, l);
+            for (int64_t r = 0; r < n; ++r) {  // the largest component of a vector is positive
+                T* row = v + r * n;
+                const T* largest = std::max_element(
+                    row, row + n, [](T a, T b) { return std::abs(a) < std::abs(b); });
+                if (*largest < 0)
+                    for (int64_t k = 0; k < n; ++k) row[k] = -row[k];
+            }
+        }
+    });
+    return {values, transpose(rows).contiguous()};
+}
+
+Tensor cholesky(const Tensor& a) { return Cholesky::forward({}, {&a, 1}); }
+Tensor inverse(const Tensor& a) { return Inverse::forward({}, {&a, 1}); }
+Tensor triangular_solve(const Tensor& t, const Tensor& b, bool lower, bool transposed) {
+    const Tensor in[] = {t, b};
+    return TriangularSolve::forward({lower, transposed}, in);
+}
+Tensor solve(const Tensor& a, const Tensor& b) {
+    const Tensor in[] = {a, b};
+    return Solve::forward({}, in);
+}
+std::pair<Tensor, Tensor> eigh(const Tensor& a) {
+    auto [values, vectors] = Eigh::forward({}, {&a, 1});
+    return {values, vectors};
+}
+
+}  // namespace mercer

@@ -1,0 +1,72 @@
+// Factorisations and solves over the last two axes; leading axes are a batch.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "engine/ops/op.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+/// A = L·Lᵀ.
+struct MERCER_API Cholesky {
+    static constexpr const char* name = "cholesky";
+    struct Attrs {};
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return output_bit; }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+/// op(T)·X = B.
+struct MERCER_API TriangularSolve {
+    static constexpr const char* name = "triangular_solve";
+    struct Attrs {
+        bool lower, transposed;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned wanted) {
+        return input_bit(0) | (wants_input(wanted, 0) ? output_bit : 0);
+    }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+/// A·X = B by LU with partial pivoting.
+struct MERCER_API Solve {
+    static constexpr const char* name = "solve";
+    struct Attrs {};
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned wanted) {
+        return input_bit(0) | (wants_input(wanted, 0) ? output_bit : 0);
+    }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+/// A⁻¹ by LU.
+struct MERCER_API Inverse {
+    static constexpr const char* name = "inverse";
+    struct Attrs {};
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return output_bit; }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+/// A = V·diag(λ)·Vᵀ: λ ascending, V's columns.
+struct MERCER_API Eigh {
+    static constexpr const char* name = "eigh";
+    struct Attrs {};
+    static std::array<Tensor, 2> forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return output_bit_of(0) | output_bit_of(1); }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+/// Whether (i, j) of an n×n matrix is on the kept side: j ≤ i + diagonal (lower), j ≥ i + diagonal (upper). bool.
+MERCER_API Tensor triangle(int64_t rows, int64_t columns, bool lower, int64_t diagonal = 0);
+MERCER_API Tensor identity(int64_t n, DType dtype);
+
+}  // namespace mercer
