@@ -4,8 +4,8 @@
 //   Tensor z = map([](auto a, auto b) { return sigmoid(a) * tanh(b); }, u, v);
 //
 // It may use + − · /, comparisons with select(), abs, maximum, minimum, sqrt, exp, expm1, log,
-// log1p, pow, sin, cos, tanh, erf, sigmoid, softplus, and capture trivially copyable values. In an
-// ordinary file it is compiled for the build's baseline. For full speed on every machine put the
+// log1p, pow, sin, cos, tanh, erf, sigmoid, softplus, gelu, and capture trivially copyable values.
+// In an ordinary file it is compiled for the build's baseline. For full speed on every machine put the
 // formula in a file of its own, listed in the CMake function mercer_kernels(target file.cpp):
 //
 //   MERCER_MAP(swish, 1, [](auto x) { return x * sigmoid(x); })           // in file.cpp
@@ -17,6 +17,7 @@
 
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/pointwise_kernels.h"
+#include "engine/simd/gelu.h"
 #include "engine/simd/logistic.h"
 
 #ifndef MERCER_KERNEL_ISA

@@ -29,7 +29,7 @@ bool run_small(PointwiseFn kernel, int64_t elements, const Shape& shape,
         inputs[k] = t.defined() ? t.raw() : nullptr;
     }
     for (size_t k = 0; k < out.size(); ++k) outputs[k] = out[k].defined() ? out[k].raw() : nullptr;
-    kernel({1, elements, inputs, no_rows, steps, outputs, 0, state});
+    kernel({1, elements, inputs, no_rows, steps, outputs, 0, state, false});
     return true;
 }
 
@@ -66,6 +66,11 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
         col_stride[size_t(k)] = walk.strides[size_t(k)][last];
     }
 
+    const int64_t rows = walk.rows();
+    const int64_t row_bytes = row_stride[size_t(operands)] * element;
+    bool stream = elements * element >= stream_from && (rows == 1 || row_bytes % 64 == 0);
+    for (size_t k = 0; k < out.size(); ++k)
+        stream = stream && reinterpret_cast<uintptr_t>(out_base[k]) % 64 == 0;
     const auto block = [&](int64_t row, int64_t rows, int64_t col, int64_t n) {
         int64_t at[Walk::max_operands];
         walk.locate(row, at);
@@ -80,10 +85,9 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
                              ? out_base[k] + (at[operands] + col) * int64_t(size_of(out[k].dtype()))
                              : nullptr;
         kernel({rows, n, inputs, row_stride.data(), col_stride.data(), outputs,
-                row_stride[size_t(operands)], state});
+                row_stride[size_t(operands)], state, stream});
     };
 
-    const int64_t rows = walk.rows();
     if (rows == 1 && cols <= piece) return block(0, 1, 0, cols);
     if (cols >= 2 * piece) {
         const int64_t pieces = (cols + piece - 1) / piece;

@@ -8,34 +8,85 @@
 
 namespace mercer::MERCER_ISA {
 
-/// Lanes [c, c + n) of an operand whose elements are `stride` apart; lanes beyond hold 1, harmless
-/// in any formula.
-template <class T>
-MERCER_INLINE Vec<T> load_lanes(const T* p, int64_t c, int64_t stride, int n) {
-    constexpr int lanes = Vec<T>::lanes;
-    if (stride == 1) return n == lanes ? Vec<T>::load(p + c) : Vec<T>::load(p + c, n, T(1));
-    if (stride == 0) return Vec<T>(*p);
-    T values[lanes];
-    for (int i = 0; i < lanes; ++i) values[i] = i < n ? p[(c + i) * stride] : T(1);
-    return Vec<T>::load(values);
-}
-template <class T>
-MERCER_INLINE void store_lanes(Vec<T> v, T* p, int64_t c, int n) {
-    if (n == Vec<T>::lanes)
-        v.store(p + c);
-    else
-        v.store(p + c, n);
+/// The operands of one row, so that column c of operand k is at at[k] + c·step[k] with step 0 or 1:
+/// one that repeats a number stands in `room` as a full register, one with larger strides is
+/// gathered there, `chunk` columns at a time. An absent one is zeros.
+template <class T, int n>
+struct Row {
+    static constexpr int64_t chunk = 128;
+    const T* at[n];
+    int64_t step[n];
+    alignas(64) T room[n][chunk];
+
+    MERCER_INLINE Vec<T> load(int k, int64_t c) const { return Vec<T>::load(at[k] + c * step[k]); }
+    /// Lanes beyond the first `count` hold 1, harmless in any formula.
+    MERCER_INLINE Vec<T> load(int k, int64_t c, int count) const {
+        return step[k] ? Vec<T>::load(at[k] + c, count, T(1)) : Vec<T>::load(at[k]);
+    }
+};
+
+/// Calls body(row, r, c, count) for runs of columns of every row.
+template <class T, int n, class Body>
+MERCER_INLINE void for_rows(const cpu::PointwiseArgs& a, Body body) {
+    Row<T, n> row;
+    bool gathers = false;
+    for (int k = 0; k < n; ++k) gathers |= a.in[k] && a.in_col[k] != 0 && a.in_col[k] != 1;
+    for (int64_t r = 0; r < a.rows; ++r) {
+        for (int k = 0; k < n; ++k) {
+            const T* p = static_cast<const T*>(a.in[k]);
+            row.step[k] = p && a.in_col[k] != 0;
+            row.at[k] = row.step[k] ? p + r * a.in_row[k] : row.room[k];
+            if (!row.step[k]) Vec<T>(p ? p[r * a.in_row[k]] : T(0)).store(row.room[k]);
+        }
+        if (!gathers) {
+            body(row, r, 0, a.cols);
+            continue;
+        }
+        for (int64_t c = 0; c < a.cols; c += Row<T, n>::chunk) {
+            const int64_t rest = a.cols - c, count = rest < row.chunk ? rest : row.chunk;
+            for (int k = 0; k < n; ++k) {
+                if (!row.step[k]) continue;
+                const T* p = static_cast<const T*>(a.in[k]) + r * a.in_row[k] + c * a.in_col[k];
+                row.at[k] = p;
+                if (a.in_col[k] == 1) continue;
+                for (int64_t i = 0; i < count; ++i) row.room[k][i] = p[i * a.in_col[k]];
+                row.at[k] = row.room[k];
+            }
+            body(row, r, c, count);
+        }
+    }
 }
 
-/// Calls body(r, c, n) for every register-wide piece; with `dense`, n is a constant but for the
-/// last piece of a row.
-template <int lanes, class Body>
-MERCER_INLINE void for_lanes(int64_t rows, int64_t cols, Body body) {
-    for (int64_t r = 0; r < rows; ++r) {
-        int64_t c = 0;
-        for (; c + lanes <= cols; c += lanes) body(r, c, lanes);
-        if (c < cols) body(r, c, int(cols - c));
+/// Writes value_j(load) for every register of the run to out[j][c…], j < results; load(k) is
+/// operand k.
+template <class T, int results, int n, class Values>
+MERCER_INLINE void sweep(const Row<T, n>& row, int64_t count, bool stream, T* const (&out)[results],
+                         Values values) {
+    constexpr int lanes = Vec<T>::lanes;
+    Vec<T> y[results];
+    int64_t c = 0;
+    for (; c + lanes <= count; c += lanes) {
+        values(
+            [&](int k) __attribute__((always_inline)) { return row.load(k, c); }, y);
+#pragma GCC unroll 4
+        for (int j = 0; j < results; ++j)
+            if (stream)
+                y[j].stream(out[j] + c);
+            else
+                y[j].store(out[j] + c);
     }
+    if (c == count) return;
+    const int rest = int(count - c);
+    values(
+        [&](int k) __attribute__((always_inline)) { return row.load(k, c, rest); }, y);
+#pragma GCC unroll 4
+    for (int j = 0; j < results; ++j) y[j].store(out[j] + c, rest);
+}
+
+/// Where result j of column c of row r goes.
+template <class T>
+MERCER_INLINE T* place(const cpu::PointwiseArgs& a, int j, int64_t r, int64_t c) {
+    return static_cast<T*>(a.out[j]) + r * a.out_row + c;
 }
 
 template <class Op>
@@ -47,16 +98,22 @@ template <class Op>
 requires(__is_empty(Op)) MERCER_INLINE Op op_from(const void*) { return Op{}; }
 
 template <class Op, int n, class T>
-void pointwise_forward(const cpu::PointwiseArgs& a) {
+MERCER_FLATTEN void pointwise_forward(const cpu::PointwiseArgs& a) {
     const auto& op = op_from<Op>(a.state);
-    for_lanes<Vec<T>::lanes>(
-        a.rows, a.cols, [&](int64_t r, int64_t c, int count) __attribute__((always_inline)) {
-            Vec<T> x[n];
-            for (int k = 0; k < n; ++k)
-                x[k] = load_lanes(static_cast<const T*>(a.in[k]) + r * a.in_row[k], c, a.in_col[k],
-                                  count);
-            store_lanes(apply(op, x), static_cast<T*>(a.out[0]) + r * a.out_row, c, count);
-        });
+    for_rows<T, n>(
+        a, [&](const Row<T, n>& row, int64_t r, int64_t c, int64_t count)
+               __attribute__((always_inline)) {
+                   T* const out[1] = {place<T>(a, 0, r, c)};
+                   sweep<T, 1>(
+                       row, count, a.stream,
+                       out, [&](auto load, Vec<T>(&y)[1]) __attribute__((always_inline)) {
+                           Vec<T> x[n];
+#pragma GCC unroll 4
+                           for (int k = 0; k < n; ++k) x[k] = load(k);
+                           y[0] = apply(op, x);
+                       });
+               });
+    if (a.stream) stream_fence();
 }
 
 template <class Op>
@@ -67,71 +124,92 @@ constexpr unsigned needs_of(int arity) {
         return (1u << arity) - 1u;
 }
 
+/// Operands g, x₀…, y of a derivative kernel at one place; one that needs_of() does not name is not
+/// read.
 template <class Op, int n, class T>
-MERCER_INLINE void store_partials(const Op& op, const cpu::PointwiseArgs& a, int64_t r, int64_t c,
-                                  int count, Vec<T> g, const Vec<T> (&x)[n], Vec<T> y) {
-    // All partials before any store: in a straight line the compiler computes what they share once.
-    Vec<T> d[4];
-    d[0] = g * partial<0>(op, x, y);
-    if constexpr (n > 1) d[1] = g * partial<1>(op, x, y);
-    if constexpr (n > 2) d[2] = g * partial<2>(op, x, y);
-    if constexpr (n > 3) d[3] = g * partial<3>(op, x, y);
-    for (int j = 0; j < n; ++j)
-        if (a.out[j]) store_lanes(d[j], static_cast<T*>(a.out[j]) + r * a.out_row, c, count);
-}
+struct Saved {
+    Vec<T> g, x[n], y;
+    template <class Load>
+    MERCER_INLINE explicit Saved(Load load) : g(load(0)) {
+        constexpr unsigned needs = needs_of<Op>(n);
+#pragma GCC unroll 4
+        for (int k = 0; k < n; ++k) x[k] = needs & (1u << k) ? load(1 + k) : Vec<T>(T(1));
+        y = needs & needs_output ? load(1 + n) : Vec<T>(T(1));
+    }
+};
 
-/// Inputs g, x₀…, y of a derivative kernel at one place; an operand that needs_of() does not name
-/// may be absent.
+/// All gradients in one pass, where what they share is computed once, or, of a formula of several
+/// operands, those that are wanted, one by one.
 template <class Op, int n, class T>
-MERCER_INLINE void load_saved(const cpu::PointwiseArgs& a, int64_t r, int64_t c, int count,
-                              Vec<T>& g, Vec<T> (&x)[n], Vec<T>& y) {
-    const auto in = [&](int k) __attribute__((always_inline)) {
-        return load_lanes(static_cast<const T*>(a.in[k]) + r * a.in_row[k], c, a.in_col[k], count);
-    };
-    constexpr unsigned needs = needs_of<Op>(n);
-    g = in(0);
-    for (int k = 0; k < n; ++k) x[k] = needs & (1u << k) ? in(1 + k) : Vec<T>(T(1));
-    y = needs & needs_output ? in(1 + n) : Vec<T>(T(1));
-}
-
-template <class Op, int n, class T>
-void pointwise_backward(const cpu::PointwiseArgs& a) {
+MERCER_FLATTEN void pointwise_backward(const cpu::PointwiseArgs& a) {
     const auto& op = op_from<Op>(a.state);
-    for_lanes<Vec<T>::lanes>(
-        a.rows, a.cols, [&](int64_t r, int64_t c, int count) __attribute__((always_inline)) {
-            Vec<T> g, x[n], y;
-            load_saved<Op, n, T>(a, r, c, count, g, x, y);
-            store_partials<Op, n, T>(op, a, r, c, count, g, x, y);
-        });
+    bool all = true;
+    for (int j = 0; j < n; ++j) all = all && a.out[j];
+    using Operands = Row<T, n + 2>;
+    for_rows<T, n + 2>(
+        a, [&](const Operands& row, int64_t r, int64_t c, int64_t count)
+               __attribute__((always_inline)) {
+                   if (all) {
+                       T* out[n];
+                       for (int j = 0; j < n; ++j) out[j] = place<T>(a, j, r, c);
+                       return sweep<T, n>(
+                           row, count, a.stream,
+                           out, [&](auto load, Vec<T>(&d)[n]) __attribute__((always_inline)) {
+                               const Saved<Op, n, T> s(load);
+                               d[0] = s.g * partial<0>(op, s.x, s.y);
+                               if constexpr (n > 1) d[1] = s.g * partial<1>(op, s.x, s.y);
+                               if constexpr (n > 2) d[2] = s.g * partial<2>(op, s.x, s.y);
+                               if constexpr (n > 3) d[3] = s.g * partial<3>(op, s.x, s.y);
+                           });
+                   }
+                   const auto one = [&]<int j>() __attribute__((always_inline)) {
+                       if (!a.out[j]) return;
+                       T* const out[1] = {place<T>(a, j, r, c)};
+                       sweep<T, 1>(
+                           row, count, a.stream,
+                           out, [&](auto load, Vec<T>(&d)[1]) __attribute__((always_inline)) {
+                               const Saved<Op, n, T> s(load);
+                               d[0] = s.g * partial<j>(op, s.x, s.y);
+                           });
+                   };
+                   if constexpr (n > 1) one.template operator()<0>(), one.template operator()<1>();
+                   if constexpr (n > 2) one.template operator()<2>();
+                   if constexpr (n > 3) one.template operator()<3>();
+               });
+    if (a.stream) stream_fence();
 }
 
 template <class Op, int n, class T>
-void pointwise_second(const cpu::PointwiseArgs& a) {
+MERCER_FLATTEN void pointwise_second(const cpu::PointwiseArgs& a) {
     const auto& op = op_from<Op>(a.state);
-    for_lanes<Vec<T>::lanes>(
-        a.rows, a.cols, [&](int64_t r, int64_t c, int count) __attribute__((always_inline)) {
-            Vec<T> g, x[n], y, direction[n];
-            load_saved<Op, n, T>(a, r, c, count, g, x, y);
-            for (int k = 0; k < n; ++k) {
-                const int i = 2 + n + k;
-                direction[k] = a.in[i]
-                                   ? load_lanes(static_cast<const T*>(a.in[i]) + r * a.in_row[i], c,
-                                                a.in_col[i], count)
-                                   : Vec<T>(T(0));
-            }
-            if (a.out[0])
-                store_lanes(directional(op, x, y, direction),
-                            static_cast<T*>(a.out[0]) + r * a.out_row, c, count);
-            const auto one = [&]<int j>() __attribute__((always_inline)) {
-                if (a.out[1 + j])
-                    store_lanes(g * second<j>(op, x, y, direction).d,
-                                static_cast<T*>(a.out[1 + j]) + r * a.out_row, c, count);
-            };
-            one.template operator()<0>();
-            if constexpr (n > 1) one.template operator()<1>();
-            if constexpr (n > 2) one.template operator()<2>();
-            if constexpr (n > 3) one.template operator()<3>();
-        });
+    using Operands = Row<T, 2 * n + 2>;
+    for_rows<T, 2 * n + 2>(
+        a, [&](const Operands& row, int64_t r, int64_t c, int64_t count)
+               __attribute__((always_inline)) {
+                   // Result 0 is ∂/∂g, 1 + j is ∂/∂x_j.
+                   const auto one = [&]<int result>() __attribute__((always_inline)) {
+                       if (!a.out[result]) return;
+                       T* const out[1] = {place<T>(a, result, r, c)};
+                       sweep<T, 1>(
+                           row, count, a.stream,
+                           out, [&](auto load, Vec<T>(&d)[1]) __attribute__((always_inline)) {
+                               const Saved<Op, n, T> s(load);
+                               Vec<T> direction[n];
+#pragma GCC unroll 4
+                               for (int k = 0; k < n; ++k) direction[k] = load(2 + n + k);
+                               if constexpr (result == 0)
+                                   d[0] = directional(op, s.x, s.y, direction);
+                               else
+                                   d[0] = s.g * second<result - 1>(op, s.x, s.y, direction).d;
+                           });
+                   };
+                   one.template operator()<0>();
+                   one.template operator()<1>();
+                   if constexpr (n > 1) one.template operator()<2>();
+                   if constexpr (n > 2) one.template operator()<3>();
+                   if constexpr (n > 3) one.template operator()<4>();
+               });
+    if (a.stream) stream_fence();
 }
 
 template <class Op, int n>

@@ -1,6 +1,10 @@
 // Dual numbers a + ε·d, ε² = 0: a formula evaluated on Dual<V> yields its value and its exact
 // directional derivative. Dual<Dual<V>> yields second derivatives. Every function that a formula
 // may call has its rule here, once.
+//
+// A number knows whether its derivative is zero by structure, as a constant's is. Formulas are
+// inlined whole, so this is decided when they are compiled, and costs nothing: what would be
+// multiplied by such a zero is not computed at all.
 #pragma once
 
 #include "engine/simd/math.h"
@@ -11,25 +15,42 @@ namespace mercer::MERCER_ISA {
 template <class V>
 struct Dual {
     using Scalar = typename V::Scalar;
-    V v;  // value
-    V d;  // derivative
+    V v;        // value
+    V d;        // derivative
+    bool live;  // false: d is zero by structure
 
     Dual() = default;
-    MERCER_INLINE Dual(V value) : v(value), d(Scalar(0)) {}
-    MERCER_INLINE Dual(V value, V derivative) : v(value), d(derivative) {}
-    MERCER_INLINE Dual(Scalar constant) requires(!__is_same(V, Scalar))
-        : v(constant), d(Scalar(0)) {}
+    MERCER_INLINE Dual(V value) : v(value), d(Scalar(0)), live(false) {}
+    MERCER_INLINE Dual(V value, V derivative) : v(value), d(derivative), live(true) {}
+    MERCER_INLINE Dual(Scalar constant) requires(!__is_same(V, Scalar)) : Dual(V(constant)) {}
 
-    MERCER_INLINE friend Dual operator+(Dual a, Dual b) { return {a.v + b.v, a.d + b.d}; }
-    MERCER_INLINE friend Dual operator-(Dual a, Dual b) { return {a.v - b.v, a.d - b.d}; }
+    /// f(this) from f(v) and f'(v).
+    MERCER_INLINE Dual through(V value, V slope) const {
+        if (!live) return value;
+        return {value, slope * d};
+    }
+
+    MERCER_INLINE friend Dual operator+(Dual a, Dual b) {
+        if (!a.live && !b.live) return a.v + b.v;
+        return {a.v + b.v, !a.live ? b.d : !b.live ? a.d : a.d + b.d};
+    }
+    MERCER_INLINE friend Dual operator-(Dual a, Dual b) {
+        if (!a.live && !b.live) return a.v - b.v;
+        return {a.v - b.v, !a.live ? -b.d : !b.live ? a.d : a.d - b.d};
+    }
     MERCER_INLINE friend Dual operator*(Dual a, Dual b) {
-        return {a.v * b.v, a.d * b.v + a.v * b.d};
+        if (!a.live && !b.live) return a.v * b.v;
+        return {a.v * b.v, !a.live ? a.v * b.d : !b.live ? a.d * b.v : a.d * b.v + a.v * b.d};
     }
     MERCER_INLINE friend Dual operator/(Dual a, Dual b) {
         const V q = a.v / b.v;
-        return {q, (a.d - q * b.d) / b.v};
+        if (!a.live && !b.live) return q;
+        return {q, !b.live ? a.d / b.v : (!a.live ? -(q * b.d) : a.d - q * b.d) / b.v};
     }
-    MERCER_INLINE friend Dual operator-(Dual a) { return {-a.v, -a.d}; }
+    MERCER_INLINE friend Dual operator-(Dual a) {
+        if (!a.live) return -a.v;
+        return {-a.v, -a.d};
+    }
     MERCER_INLINE friend auto operator<(Dual a, Dual b) { return a.v < b.v; }
     MERCER_INLINE friend auto operator<=(Dual a, Dual b) { return a.v <= b.v; }
     MERCER_INLINE friend auto operator>(Dual a, Dual b) { return a.v > b.v; }
@@ -48,15 +69,22 @@ MERCER_INLINE auto is_nan(Dual<V> a) {
 }
 template <class M, class V>
 MERCER_INLINE Dual<V> select(M m, Dual<V> a, Dual<V> b) {
-    return {select(m, a.v, b.v), select(m, a.d, b.d)};
+    const V v = select(m, a.v, b.v);
+    if (!a.live && !b.live) return v;
+    return {v, select(m, a.d, b.d)};
 }
 template <class V>
 MERCER_INLINE Dual<V> fma(Dual<V> a, Dual<V> b, Dual<V> c) {
-    return {fma(a.v, b.v, c.v), fma(a.d, b.v, fma(a.v, b.d, c.d))};
+    const V v = fma(a.v, b.v, c.v);
+    if (!a.live && !b.live) return c.through(v, V(typename V::Scalar(1)));
+    if (!a.live) return {v, c.live ? fma(a.v, b.d, c.d) : a.v * b.d};
+    if (!b.live) return {v, c.live ? fma(a.d, b.v, c.d) : a.d * b.v};
+    return {v, fma(a.d, b.v, c.live ? fma(a.v, b.d, c.d) : a.v * b.d)};
 }
 /// d|x| = sign(x), and 0 at 0.
 template <class V>
 MERCER_INLINE Dual<V> abs(Dual<V> a) {
+    if (!a.live) return abs(a.v);
     const V zero(typename V::Scalar(0));
     return {abs(a.v), select(a.v > zero, a.d, select(a.v < zero, -a.d, a.d * zero))};
 }
@@ -71,54 +99,56 @@ MERCER_INLINE Dual<V> minimum(Dual<V> a, Dual<V> b) {
 template <class V>
 MERCER_INLINE Dual<V> sqrt(Dual<V> a) {
     const V r = sqrt(a.v);
+    if (!a.live) return r;
     return {r, a.d / (r + r)};
 }
 template <class V>
 MERCER_INLINE Dual<V> exp(Dual<V> a) {
     const V e = exp(a.v);
-    return {e, e * a.d};
+    return a.through(e, e);
 }
 template <class V>
 MERCER_INLINE Dual<V> expm1(Dual<V> a) {
-    return {expm1(a.v), exp(a.v) * a.d};
+    return a.through(expm1(a.v), exp(a.v));
 }
 template <class V>
 MERCER_INLINE Dual<V> log(Dual<V> a) {
+    if (!a.live) return log(a.v);
     return {log(a.v), a.d / a.v};
 }
 template <class V>
 MERCER_INLINE Dual<V> log1p(Dual<V> a) {
-    using S = typename V::Scalar;
-    return {log1p(a.v), a.d / (V(S(1)) + a.v)};
+    if (!a.live) return log1p(a.v);
+    return {log1p(a.v), a.d / (V(typename V::Scalar(1)) + a.v)};
 }
 template <class V>
 MERCER_INLINE Dual<V> sin(Dual<V> a) {
-    return {sin(a.v), cos(a.v) * a.d};
+    return a.through(sin(a.v), cos(a.v));
 }
 template <class V>
 MERCER_INLINE Dual<V> cos(Dual<V> a) {
-    return {cos(a.v), -sin(a.v) * a.d};
+    return a.through(cos(a.v), -sin(a.v));
 }
 template <class V>
 MERCER_INLINE Dual<V> tanh(Dual<V> a) {
-    using S = typename V::Scalar;
     const V t = tanh(a.v);
-    return {t, (V(S(1)) - t * t) * a.d};
+    return a.through(t, V(typename V::Scalar(1)) - t * t);
 }
 /// erf'(x) = 2/√π · exp(−x²)
 template <class V>
 MERCER_INLINE Dual<V> erf(Dual<V> a) {
     using S = typename V::Scalar;
-    return {erf(a.v), V(S(1.1283791670955126)) * exp(-(a.v * a.v)) * a.d};
+    return a.through(erf(a.v), V(S(1.1283791670955126)) * exp(-(a.v * a.v)));
 }
 /// d(xʸ) = y·xʸ⁻¹ dx + xʸ·log x dy; the second term is 0 where x = 0 and y > 0 (its limit).
 template <class V>
 MERCER_INLINE Dual<V> pow(Dual<V> a, Dual<V> b) {
-    using S = typename V::Scalar;
-    const V zero(S(0)), one(S(1)), p = pow(a.v, b.v);
-    const V log_x = select(a.v == zero, zero, log(select(a.v == zero, one, a.v)));
-    const V by_x = select(b.v == zero, zero, b.v * pow(a.v, b.v - one)) * a.d;
-    return {p, by_x + p * log_x * b.d};
+    const V zero(typename V::Scalar(0)), one(typename V::Scalar(1)), p = pow(a.v, b.v);
+    const V slope_x = select(b.v == zero, zero, b.v * pow(a.v, b.v - one));
+    const V slope_y = p * select(a.v == zero, zero, log(select(a.v == zero, one, a.v)));
+    Dual<V> y = a.through(zero, slope_x) + b.through(zero, slope_y);
+    y.v = p;
+    return y;
 }
 
 }  // namespace mercer::MERCER_ISA

@@ -51,6 +51,9 @@
 #define MERCER_OUTLINE __attribute__((noinline))
 #endif
 
+// A kernel into which everything it calls is inlined, a map's lambda included.
+#define MERCER_FLATTEN __attribute__((flatten))
+
 namespace mercer::MERCER_ISA {
 
 /// The integer of a lane's width.

@@ -15,7 +15,7 @@ MERCER_INLINE V sigmoid(V x) {
 template <class V>
 MERCER_INLINE Dual<V> sigmoid(Dual<V> x) {
     const V s = sigmoid(x.v), one(typename V::Scalar(1));
-    return {s, s * (one - s) * x.d};
+    return x.through(s, s * (one - s));
 }
 /// log(1 + eˣ) = max(x, 0) + log1p(e^−|x|); its derivative is the sigmoid.
 template <class V>
@@ -25,7 +25,7 @@ MERCER_INLINE V softplus(V x) {
 }
 template <class V>
 MERCER_INLINE Dual<V> softplus(Dual<V> x) {
-    return {softplus(x.v), sigmoid(x.v) * x.d};
+    return x.through(softplus(x.v), sigmoid(x.v));
 }
 
 }  // namespace mercer::MERCER_ISA

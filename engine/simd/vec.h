@@ -103,6 +103,13 @@ MERCER_INLINE Vec<double> exp2_int(Vec<int64_t> n) {
     return as_float(shift_left<52>(n + Vec<int64_t>(1023)));
 }
 
+/// After Vec::stream and before another thread is told: orders what went past the caches.
+MERCER_INLINE void stream_fence() {
+#if MERCER_SIMD == MERCER_SIMD_AVX512 || MERCER_SIMD == MERCER_SIMD_AVX2
+    _mm_sfence();
+#endif
+}
+
 /// Whether V carries a derivative; a plain Vec does not.
 template <class T>
 MERCER_INLINE Vec<T> primal(Vec<T> a) {

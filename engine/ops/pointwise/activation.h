@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/ops/pointwise/needs.h"
+#include "engine/simd/gelu.h"
 #include "engine/simd/logistic.h"
 
 namespace mercer::MERCER_ISA::formula {
@@ -42,12 +43,11 @@ struct Relu {
         return select(x > zero || is_nan(x), x, zero);
     }
 };
-/// x·Φ(x), exact: Φ(x) = (1 + erf(x/√2))/2.
+/// x·Φ(x), exact.
 struct Gelu {
     template <class V>
     static MERCER_INLINE V f(V x) {
-        using S = typename V::Scalar;
-        return V(S(0.5)) * x * (V(S(1)) + erf(x * V(S(0.70710678118654752))));
+        return gelu(x);
     }
 };
 

@@ -34,6 +34,16 @@ MERCER_INLINE V apply(const Op& op, const V (&x)[4]) {
     return op.f(x[0], x[1], x[2], x[3]);
 }
 
+/// t_i = x_i, with derivative 1 for i = k; the others are constants, known as such when compiled.
+template <int k, int i = 0, int n, class V>
+MERCER_INLINE void seed(const V (&x)[n], Dual<V> (&t)[n]) {
+    if constexpr (i == k)
+        t[i] = Dual<V>(x[i], V(typename V::Scalar(1)));
+    else
+        t[i] = Dual<V>(x[i]);
+    if constexpr (i + 1 < n) seed<k, i + 1>(x, t);
+}
+
 /// Σ_k direction_k·f_k at x; `y` is f(x), read only by formulas with a derivative of their own.
 template <class Op, int n, class V>
 MERCER_INLINE V directional(const Op& op, const V (&x)[n], V y, const V (&direction)[n]) {
@@ -49,25 +59,21 @@ MERCER_INLINE V directional(const Op& op, const V (&x)[n], V y, const V (&direct
 /// f_k at x.
 template <int k, class Op, int n, class V>
 MERCER_INLINE V partial(const Op& op, const V (&x)[n], V y) {
-    using S = typename V::Scalar;
     if constexpr (HasOwnDerivative<Op>) {
         return op.df(x[0], y);
     } else {
-        V e[n];
-        for (int i = 0; i < n; ++i) e[i] = V(S(i == k ? 1 : 0));
-        return directional(op, x, y, e);
+        Dual<V> t[n];
+        seed<k>(x, t);
+        return apply(op, t).d;
     }
 }
 
 /// h = Σ_k c_k f_k and ∂h/∂x_j.
 template <int j, class Op, int n, class V>
 MERCER_INLINE Dual<V> second(const Op& op, const V (&x)[n], V y, const V (&c)[n]) {
-    using S = typename V::Scalar;
     Dual<V> xs[n], cs[n];
-    for (int i = 0; i < n; ++i) {
-        xs[i] = Dual<V>(x[i], V(S(i == j ? 1 : 0)));
-        cs[i] = Dual<V>(c[i]);
-    }
+    seed<j>(x, xs);
+    seed<-1>(c, cs);
     const Dual<V> ys(y, partial<j>(op, x, y));
     return directional(op, xs, ys, cs);
 }
