@@ -366,6 +366,18 @@ void check_duplicates(const File& file, SafetensorsHeader& h) {
                     "the key " + in_quotes(key(*again)) + " appears twice; keep one of them");
 }
 
+// White space outside strings becomes spaces: for its messages the parser spells other kinds with eight
+// bytes each.
+void flatten_space(std::string& text) {
+    bool in_string = false;
+    for (size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c == '"') in_string = !in_string;
+        if (c == '\\' && in_string) ++i;
+        if (!in_string && (c == '\n' || c == '\r' || c == '\t')) text[i] = ' ';
+    }
+}
+
 // The header's text, without the spaces at its end.
 void read_text(const File& file, const ReadOptions& options, SafetensorsHeader& h) {
     const auto reject = [&](Reject code, uint64_t at, const std::string& what) {
@@ -406,6 +418,7 @@ void read_text(const File& file, const ReadOptions& options, SafetensorsHeader& 
         reject(Reject::nul_padding, prefix + last,
                "the header is padded with NUL, the format says spaces; mend the writer");
     text.resize(last + 1);
+    flatten_space(text);
 }
 
 }  // namespace

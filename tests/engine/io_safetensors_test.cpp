@@ -268,6 +268,8 @@ TEST_CASE("accepted although unusual") {
         "\"F32\" } } ",
         "12345678"));
     CHECK(spaced.info("ab").shape == std::vector<int64_t>{2, 1, 1});
+    const Safetensors escapes = parse(file_of("{\"__metadata__\"\n:\r{\"\\\"\\\\\"\t:\"\\n\"}}"));
+    CHECK(escapes.metadata() == Metadata{{"\"\\", "\n"}});
     const Safetensors any = parse(file_of(
         R"({"z":{"dtype":"F32","shape":[0],"data_offsets":[4,4]},"y":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"x":{"dtype":"U8","shape":[0,7],"data_offsets":[0,0]},"__metadata__":{"\u00e9\ud83d\ude00":"","":"v"}})",
         "abcd"));
@@ -320,6 +322,7 @@ TEST_CASE("every rejection has its code, names the file and says where") {
         {"invalid_syntax", "{\"t\":{" + good + "}", "abcd", "unexpected end of input"},
         {"invalid_syntax", "{\0}"s, "", "not valid JSON"},
         {"invalid_syntax", "{\"a\tb\":1}", "", "control character"},
+        {"invalid_syntax", "{\"\\\"\n\":1}", "", "control character"},
         {"invalid_syntax", R"({"\ud800":1})", "", "surrogate"},
         {"invalid_syntax", shaped("[01]"), "abcd", "not valid JSON"},
         {"invalid_syntax", shaped("[NaN]"), "abcd", "not valid JSON"},
