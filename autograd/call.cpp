@@ -169,6 +169,8 @@ Attribute converted(const Callable& f, const Parameter& p, const Attribute& give
         if (!std::holds_alternative<int64_t>(a)) throw wrong();
     } else if (p.type == "float") {
         if (const int64_t* x = std::get_if<int64_t>(&a)) a = double(*x);
+        if (const std::string* s = std::get_if<std::string>(&a); s && (*s == "inf" || *s == "-inf"))
+            a = binding::number(*s);  // JSON has no infinity
         if (!std::holds_alternative<double>(a)) throw wrong();
     } else if (p.type == "bool") {
         if (!std::holds_alternative<bool>(a)) throw wrong();

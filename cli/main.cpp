@@ -4,10 +4,11 @@
 #include <exception>
 
 #include "cli/demo.h"
+#include "cli/eval.h"
 #include "cli/exit_codes.h"
 #include "cli/info.h"
+#include "cli/ops.h"
 #include "engine/error.h"
-#include "models/data/csv.h"
 
 namespace mercer::cli {
 namespace {
@@ -62,18 +63,46 @@ int parse_and_run(int argc, char** argv) {
     const CLI::App* info =
         app.add_subcommand("info", "What this build is and what it found on the machine");
 
+    bool json = false;
+    CLI::App* ops =
+        app.add_subcommand("ops", "Every operation, with arguments, attributes and formula");
+    ops->add_flag("--json", json, "As JSON");
+    EvalOptions eval_options;
+    CLI::App* eval =
+        app.add_subcommand("eval", "Value and gradients of operations, from and to safetensors");
+    eval->footer(
+        "SPEC.json: {\"op\", \"inputs\": {argument: tensor}, \"attrs\": {}, \"outputs\": {result: "
+        "name},\n"
+        "\"cotangents\": {result: tensor}, \"gradients\": {argument: name}, \"dtype\": "
+        "\"f32|f64\"}, or a list\n"
+        "of them, whose results get the prefix 0/, 1/, ... `mercer ops` says what there is.");
+    eval->add_option("spec", eval_options.spec, "What to compute")
+        ->required()
+        ->type_name("SPEC.json");
+    eval->add_option("--in", eval_options.in, "The tensors it names")
+        ->required()
+        ->type_name("IN.safetensors");
+    eval->add_option("--out", eval_options.out, "Where results go")
+        ->required()
+        ->type_name("OUT.safetensors");
+
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? ok : usage;
     }
+    int status = ok;
     if (info->parsed())
         print_info();
+    else if (ops->parsed())
+        print_ops(json);
+    else if (eval->parsed())
+        status = run_eval(eval_options);
     else
         run_demo(options);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
         throw IoError("mercer", "stdout cannot be written");
-    return ok;
+    return status;
 }
 
 }  // namespace
@@ -86,6 +115,10 @@ int main(int argc, char** argv) {
     } catch (const FormatError& error) {
         return cli::fail(error, cli::bad_input);
     } catch (const ValueError& error) {
+        return cli::fail(error, cli::bad_input);
+    } catch (const ShapeError& error) {
+        return cli::fail(error, cli::bad_input);
+    } catch (const DTypeError& error) {
         return cli::fail(error, cli::bad_input);
     } catch (const NumericalError& error) {
         return cli::fail(error, cli::numerical_failure);

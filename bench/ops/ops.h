@@ -23,13 +23,6 @@ void add_op(const std::string& name, const Work& work,
 /// The elements that `f` reads and writes, as bytes of f32.
 constexpr double elements(double n) { return 4 * n; }
 
-// The families: bench/ops/<name>.cpp
-#define MERCER_BENCH_FAMILIES  \
-    FAMILY(pointwise)        \
-    FAMILY(compare)          \
-    FAMILY(convolution)      \
-    /* a line each, this one last */
-
 // A family is a file of this folder: void add_ops_NAME(). The build lists the files.
 #define FAMILY(name) void add_ops_##name();
 #include "bench/op_families.inc"

@@ -1,0 +1,255 @@
+#include "cli/eval.h"
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "autograd/call.h"
+#include "autograd/functions.h"
+#include "autograd/tape.h"
+#include "cli/exit_codes.h"
+#include "engine/error.h"
+#include "engine/io/safetensors.h"
+
+namespace mercer::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+[[noreturn]] void refuse(const std::string& field, const std::string& what) {
+    throw FormatError("eval", field + ": " + what);
+}
+
+const Json& object(const Json& entry, const char* field) {
+    static const Json none = Json::object();
+    const auto at = entry.find(field);
+    if (at == entry.end()) return none;
+    if (!at->is_object()) refuse(field, "must be an object");
+    return *at;
+}
+
+const std::string& text(const std::string& field, const Json& value) {
+    if (!value.is_string()) refuse(field, "must be a string, the name of a tensor");
+    return value.get_ref<const std::string&>();
+}
+
+Attribute attribute(const std::string& field, const Json& value) {
+    if (value.is_boolean()) return value.get<bool>();
+    if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(INT64_MAX))
+        refuse(field, "does not fit 64 bits");
+    if (value.is_number_integer()) return value.get<int64_t>();
+    if (value.is_number()) return value.get<double>();
+    if (value.is_string()) return value.get<std::string>();
+    if (!value.is_array())
+        refuse(field, "must be a number, a boolean, a string or a list of integers");
+    std::vector<int64_t> list;
+    for (const Json& item : value) {
+        if (!item.is_number_integer()) refuse(field, "must be a list of integers");
+        list.push_back(item.get<int64_t>());
+    }
+    return list;
+}
+
+// What an entry of the specification asks for, on one tape.
+class Evaluation {
+public:
+    Evaluation(const Json& entry, const io::Safetensors& in) : entry_(entry), in_(in) {
+        static constexpr std::string_view known[] = {"op",         "inputs",    "attrs", "outputs",
+                                                     "cotangents", "gradients", "dtype"};
+        if (!entry.is_object()) refuse("entry", "must be an object");
+        for (const auto& [key, value] : entry.items())
+            if (std::find(std::begin(known), std::end(known), key) == std::end(known))
+                refuse(key,
+                       "is no field; there are op, inputs, attrs, outputs, cotangents, gradients, "
+                       "dtype");
+    }
+
+    io::TensorMap run() {
+        const auto op = entry_.find("op");
+        if (op == entry_.end() || !op->is_string())
+            refuse("op", "must name an operation; `mercer ops` lists them");
+        const Callable& function = callable(op->get_ref<const std::string&>());
+        read_dtype();
+        read_inputs(function);
+        Attributes attributes;
+        for (const auto& [name, value] : object(entry_, "attrs").items())
+            attributes[name] = attribute("attrs." + name, value);
+        const std::vector<Var> results = call(function, operands_, attributes);
+        io::TensorMap out;
+        write_results(function, results, out);
+        write_gradients(function, results, out);
+        return out;
+    }
+
+private:
+    void read_dtype() {
+        const auto at = entry_.find("dtype");
+        if (at == entry_.end()) return;
+        if (*at == "f32")
+            dtype_ = DType::f32;
+        else if (*at == "f64")
+            dtype_ = DType::f64;
+        else
+            refuse("dtype", "must be \"f32\" or \"f64\"");
+    }
+
+    Tensor read(const std::string& field, const Json& value) const {
+        const std::string& name = text(field, value);
+        if (!in_.contains(name)) refuse(field, "the input file has no tensor '" + name + "'");
+        const Tensor x = in_.read(name);
+        return dtype_ && is_floating(x.dtype()) ? cast(x, *dtype_) : x;
+    }
+
+    void read_inputs(const Callable& function) {
+        const Json& gradients = object(entry_, "gradients");
+        for (const auto& [name, value] : object(entry_, "inputs").items()) {
+            const std::string field = "inputs." + name;
+            std::vector<Var>& list = operands_[name];
+            const bool watched = gradients.contains(name) && function.differentiable;
+            const auto add = [&](const Json& item) {
+                const Tensor x = read(field, item);
+                list.push_back(watched ? tape_.watch(x) : Var(x));
+            };
+            if (value.is_array())
+                for (const Json& item : value) add(item);
+            else
+                add(value);
+        }
+    }
+
+    static size_t result_place(const Callable& function, const std::string& field,
+                               const std::string& name, size_t n) {
+        for (size_t k = 0; k < function.results.size() && k < n; ++k)
+            if (function.results[k] == name) return k;
+        std::string names;
+        for (const std::string& r : function.results) names += (names.empty() ? "" : ", ") + r;
+        refuse(field, "'" + std::string(function.info->name) + "' has no result '" + name +
+                          "'; it has " + names);
+    }
+
+    static void put(io::TensorMap& out, const std::string& field, const std::string& name,
+                    const Tensor& value) {
+        if (!out.emplace(name, value).second)
+            refuse(field, "the name '" + name + "' is used twice");
+    }
+
+    // A function whose results are a list has one name for all: name/0, name/1, …
+    void write_results(const Callable& function, const std::vector<Var>& results,
+                       io::TensorMap& out) const {
+        const bool list = results.size() > function.results.size();
+        for (const auto& [result, value] : object(entry_, "outputs").items()) {
+            const std::string field = "outputs." + result, &name = text(field, value);
+            const size_t place = result_place(function, field, result, results.size());
+            if (!list)
+                put(out, field, name, results[place].value());
+            else
+                for (size_t k = 0; k < results.size(); ++k)
+                    put(out, field, name + "/" + std::to_string(k), results[k].value());
+        }
+    }
+
+    void write_gradients(const Callable& function, const std::vector<Var>& results,
+                         io::TensorMap& out) {
+        const Json& gradients = object(entry_, "gradients");
+        if (gradients.empty()) {
+            if (!object(entry_, "cotangents").empty())
+                refuse("cotangents", "are given, but no gradients are asked for");
+            return;
+        }
+        if (!function.differentiable)
+            refuse("gradients", "'" + std::string(function.info->name) + "' has no derivative");
+        std::vector<Var> wrt;
+        for (const auto& [name, value] : gradients.items()) {
+            const auto at = operands_.find(name);
+            if (at == operands_.end()) refuse("gradients." + name, "there is no such input");
+            for (const Parameter& p : function.parameters)
+                if (p.name == name && p.kind == Parameter::Kind::constant)
+                    refuse("gradients." + name, "the operation is not differentiable in it");
+            wrt.insert(wrt.end(), at->second.begin(), at->second.end());
+        }
+        const std::vector<Tensor> found = tape_.gradient(loss(function, results), wrt);
+        size_t next = 0;
+        for (const auto& [name, value] : gradients.items()) {
+            const std::string field = "gradients." + name;
+            const size_t count = operands_[name].size();
+            if (!value.is_array()) {
+                if (count != 1)
+                    refuse(field, "must be a list of " + std::to_string(count) + " names");
+                put(out, field, text(field, value), found[next++]);
+                continue;
+            }
+            if (value.size() != count)
+                refuse(field, "must be a list of " + std::to_string(count) + " names");
+            for (const Json& item : value) put(out, field, text(field, item), found[next++]);
+        }
+    }
+
+    // Σ ⟨cotangent, result⟩, whose gradient has the cotangents' exact bits. A scalar result alone needs none.
+    Var loss(const Callable& function, const std::vector<Var>& results) const {
+        const Json& cotangents = object(entry_, "cotangents");
+        if (cotangents.empty()) {
+            if (results.size() == 1 && results[0].count() == 1) return results[0];
+            refuse("cotangents", "are needed: the result is no scalar");
+        }
+        Var total;
+        for (const auto& [result, value] : cotangents.items()) {
+            const std::string field = "cotangents." + result;
+            const Var& y = results[result_place(function, field, result, results.size())];
+            const Tensor u = read(field, value);
+            if (!(u.shape() == y.shape()) || u.dtype() != y.dtype())
+                refuse(field, "is " + std::string(name_of(u.dtype())) + to_string(u.shape()) +
+                                  ", the result " + std::string(name_of(y.dtype())) +
+                                  to_string(y.shape()));
+            if (y.is_constant())
+                refuse(field, "the result does not depend on the inputs that gradients name");
+            const Var term = sum(y * Var(u));
+            total = total.defined() ? total + term : term;
+        }
+        return total;
+    }
+
+    const Json& entry_;
+    const io::Safetensors& in_;
+    std::optional<DType> dtype_;
+    Operands operands_;
+    Tape tape_;
+};
+
+Json read_spec(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw IoError("eval", "cannot open the specification '" + path.string() + "'");
+    std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    if (file.bad()) throw IoError("eval", "cannot read the specification '" + path.string() + "'");
+    try {
+        return Json::parse(bytes);
+    } catch (const Json::exception& error) {
+        throw FormatError("eval", "'" + path.string() + "' is no JSON: " + error.what());
+    }
+}
+
+}  // namespace
+
+int run_eval(const EvalOptions& options) {
+    const Json spec = read_spec(options.spec);
+    const io::Safetensors in = io::Safetensors::open(options.in);
+    io::TensorMap out;
+    int status = ok;
+    if (!spec.is_array()) {
+        out = Evaluation(spec, in).run();
+    } else {
+        for (size_t i = 0; i < spec.size(); ++i) try {
+                for (auto& [name, tensor] : Evaluation(spec[i], in).run())
+                    out.emplace(std::to_string(i) + "/" + name, tensor);
+            } catch (const std::exception& error) {
+                std::fprintf(stderr, "mercer: entry %zu: %s\n", i, error.what());
+                status = failure;
+            }
+    }
+    io::write_safetensors(options.out, out);
+    return status;
+}
+
+}  // namespace mercer::cli

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""eval_test.py MERCER: `mercer ops` and `mercer eval` from outside, with files made here byte by byte."""
+import json
+import math
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+mercer = str(Path(sys.argv[1]).resolve())
+work = Path(tempfile.mkdtemp())
+faults = 0
+
+
+def check(holds, what):
+    global faults
+    if not holds:
+        faults += 1
+        print("FAILED:", what)
+
+
+def write(path, tensors):
+    """tensors: name -> (dtype, shape, values)"""
+    code = {"F32": "f", "F64": "d", "I64": "q"}
+    header, data = {}, b""
+    for name, (dtype, shape, values) in tensors.items():
+        part = struct.pack("<%d%s" % (len(values), code[dtype]), *values)
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
+        data += part
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def read(path):
+    raw = path.read_bytes()
+    size = struct.unpack_from("<Q", raw)[0]
+    header = json.loads(raw[8:8 + size])
+    out = {}
+    for name, t in header.items():
+        if name == "__metadata__":
+            continue
+        begin, end = (8 + size + o for o in t["data_offsets"])
+        code, width = {"F32": ("f", 4), "F64": ("d", 8), "I64": ("q", 8), "BOOL": ("?", 1)}[t["dtype"]]
+        out[name] = (t["dtype"], t["shape"], list(struct.unpack("<%d%s" % ((end - begin) // width, code), raw[begin:end])))
+    return out
+
+
+def run(spec, status=0, says="", source="in.safetensors"):
+    (work / "spec.json").write_text(spec if isinstance(spec, str) else json.dumps(spec))
+    out = work / "out.safetensors"
+    out.unlink(missing_ok=True)
+    done = subprocess.run([mercer, "eval", "spec.json", "--in", source, "--out", "out.safetensors"], cwd=work,
+                          capture_output=True, text=True)
+    what = "%s\n    exit %d, expected %d: %s" % (spec, done.returncode, status, done.stderr.strip())
+    check(done.returncode == status, what)
+    check(says in done.stderr, "the message lacks %r: %s" % (says, what))
+    check(done.stdout == "", "stdout is empty")
+    return read(out) if out.exists() else {}
+
+
+# The list.
+ops = json.loads(subprocess.run([mercer, "ops", "--json"], capture_output=True, text=True, check=True).stdout)
+check(len(ops) >= 40, "there are %d operations" % len(ops))
+check(len({o["name"] for o in ops}) == len(ops), "names are unique")
+for o in ops:
+    check(set(o) == {"name", "arguments", "attributes", "results", "formula", "differentiable", "parity", "backends",
+                     "source"}, o["name"])
+    check(o["formula"] and o["source"].startswith("engine/") and o["results"], o["name"])
+by_name = {o["name"]: o for o in ops}
+check(by_name["softmax"]["attributes"] == [{"name": "axis", "type": "int", "default": -1}], "softmax's axis")
+table = subprocess.run([mercer, "ops"], capture_output=True, text=True, check=True).stdout
+check(len(table.splitlines()) == len(ops), "the table has a line each")
+
+# Values and gradients.
+write(work / "in.safetensors", {
+    "x": ("F32", [2, 3], [1, 2, 3, -1, 0, 4]), "y": ("F32", [3, 2], [1, 0, 0, 1, 2, 2]),
+    "u": ("F32", [2, 3], [1, 0, 0, 0, 1, 0]), "one": ("F64", [1], [0.5]), "ids": ("I64", [2, 1], [2, 0]),
+    "spd": ("F64", [2, 2], [4, 1, 1, 3]), "w": ("F64", [2], [1, 1])})
+out = run({"op": "softmax", "inputs": {"x": "x"}, "outputs": {"out": "p"}, "cotangents": {"out": "u"},
+           "gradients": {"x": "dx"}, "dtype": "f64"})
+rows = [[1, 2, 3], [-1, 0, 4]]
+p = [[math.exp(v) / sum(map(math.exp, r)) for v in r] for r in rows]
+check(out["p"][:2] == ("F64", [2, 3]), "dtype f64 computes in float64")
+check(all(abs(a - b) < 1e-15 for a, b in zip(out["p"][2], sum(p, []))), "softmax's values")
+g = [[1, 0, 0], [0, 1, 0]]
+want = [p[i][j] * (g[i][j] - sum(a * b for a, b in zip(p[i], g[i]))) for i in range(2) for j in range(3)]
+check(all(abs(a - b) < 1e-15 for a, b in zip(out["dx"][2], want)), "softmax's gradient")
+
+out = run([{"op": "matmul", "inputs": {"a": "x", "b": "y"}, "outputs": {"out": "c"}},
+           {"op": "sum", "inputs": {"x": "x"}, "attrs": {"axes": [0, 1]}, "outputs": {"out": "s"}, "gradients": {"x": "d"}},
+           {"op": "stack", "inputs": {"xs": ["x", "u"]}, "outputs": {"out": "both"}, "attrs": {"axis": 0}},
+           {"op": "gather", "inputs": {"x": "x", "index": "ids"}, "attrs": {"axis": 1}, "outputs": {"out": "picked"}}])
+check(out["0/c"] == ("F32", [2, 2], [7, 8, 7, 8]), "matmul")
+check(out["1/s"][2] == [9.0] and out["1/d"][2] == [1.0] * 6, "a scalar result needs no cotangent")
+check(out["2/both"][1] == [2, 2, 3], "a list of inputs")
+check(out["3/picked"][2] == [3.0, -1.0], "integer inputs")
+out = run({"op": "eigh", "inputs": {"a": "spd"}, "outputs": {"values": "l", "vectors": "v"},
+           "cotangents": {"values": "w"}, "gradients": {"a": "da"}})
+check(abs(out["l"][2][0] - (7 - math.sqrt(5)) / 2) < 1e-15 * 8, "several results")
+check(all(abs(a - b) < 1e-14 for a, b in zip(out["da"][2], [1, 0, 0, 1])), "the trace's gradient is the identity")
+
+# A bad entry does not spoil the others.
+out = run([{"op": "exp", "inputs": {"x": "one"}, "outputs": {"out": "e"}}, {"op": "nonsense"},
+           {"op": "exp", "inputs": {"x": "absent"}, "outputs": {"out": "e"}}], 1, "entry 1: [call] no operation is called 'nonsense'")
+check(list(out) == ["0/e"] and abs(out["0/e"][2][0] - math.exp(0.5)) < 1e-15, "the good entry ran")
+
+# What is wrong is named.
+exp = {"op": "exp", "inputs": {"x": "x"}, "outputs": {"out": "e"}}
+for change, says in [
+        ({"op": "exq"}, "did you mean 'exp'?"), ({"op": 3}, "op: must name"), ({"inputs": {"x": "absent"}}, "inputs.x: the input file has no tensor 'absent'"),
+        ({"inputs": {"z": "x"}}, "argument 'z' is unknown"), ({"inputs": {}}, "argument 'x' is missing"), ({"inputs": ["x"]}, "inputs: must be an object"),
+        ({"inputs": {"x": 3}}, "inputs.x: must be a string"), ({"inputs": {"x": ["x", "x"]}}, "argument 'x' is one tensor"), ({"attrs": {"axis": 1}}, "attribute 'axis' is unknown"),
+        ({"outputs": {"y": "e"}}, "outputs.y"), ({"outputs": {"out": 1}}, "outputs.out: must be a string"), ({"dtype": "f16"}, "dtype: must be"),
+        ({"gradients": {"x": "d"}}, "cotangents: are needed"), ({"cotangents": {"out": "x"}}, "cotangents: are given"),
+        ({"gradients": {"x": "d"}, "cotangents": {"out": "y"}}, "cotangents.out: is f32(3,2), the result f32(2,3)"),
+        ({"gradients": {"q": "d"}, "cotangents": {"out": "u"}}, "gradients.q: there is no such input"),
+        ({"gradients": {"x": "e"}, "cotangents": {"out": "u"}}, "the name 'e' is used twice"), ({"colour": "red"}, "colour: is no field")]:
+    run({**exp, **change}, 3, says)
+run({"op": "matmul", "inputs": {"a": "x", "b": "x"}, "outputs": {"out": "c"}}, 3, "[matmul] inner dimensions differ: lhs (2,3) vs rhs (2,3)")
+run({"op": "softmax", "inputs": {"x": "x"}, "attrs": {"axis": 7}, "outputs": {"out": "c"}}, 3, "softmax")
+run({"op": "softmax", "inputs": {"x": "x"}, "attrs": {"axis": {}}, "outputs": {"out": "c"}}, 3, "attrs.axis")
+run({"op": "reshape", "inputs": {"x": "x"}, "attrs": {"shape": [1, 2.5]}, "outputs": {"out": "c"}}, 3, "attrs.shape: must be a list of integers")
+run({"op": "cholesky", "inputs": {"a": "y"}, "outputs": {"out": "c"}}, 3, "square")
+run({"op": "inverse", "inputs": {"a": "zero"}, "outputs": {"out": "c"}}, 3, "no tensor 'zero'")
+for bad in ["", "{", "[1,", "nul", '{"op": "exp" "x"}', "[" * 100000]:
+    run(bad, 3, "no JSON")
+run("3", 3, "must be an object")
+run(exp, 5, "absent.safetensors", source="absent.safetensors")
+(work / "bad.safetensors").write_bytes(struct.pack("<Q", 1 << 60) + b"{}")
+run(exp, 3, "bad.safetensors", source="bad.safetensors")
+for words in [["eval"], ["eval", "spec.json"], ["eval", "spec.json", "--in", "x"], ["ops", "extra"]]:
+    check(subprocess.run([mercer, *words], capture_output=True, cwd=work).returncode == 2, words)
+
+sys.exit(1 if faults else print("ops and eval behave") or 0)
