@@ -97,7 +97,9 @@ Callable describe(const OperationInfo& info, std::vector<Parameter> parameters, 
             text.remove_suffix(1);
         p.name = text;
     }
-    Callable c{&info, std::move(parameters), {}, differentiable, invoke};
+    const bool list = results.ends_with("...");
+    if (list) results.remove_suffix(3);
+    Callable c{&info, std::move(parameters), {}, list, differentiable, invoke};
     for (std::string_view r : split(results, ',')) c.results.emplace_back(r);
     return c;
 }

@@ -33,6 +33,7 @@ struct Callable {
     const OperationInfo* info;
     std::vector<Parameter> parameters;
     std::vector<std::string> results;
+    bool result_list;  // one name for as many results as there are
     bool differentiable;
     std::vector<Var> (*invoke)(std::span<const Argument> arguments);  // one for each parameter
 };

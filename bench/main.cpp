@@ -1,9 +1,12 @@
-// mercer-bench: the cases of the peer benchmark, under the names that its compare.py looks for.
+// mercer-bench: the cases of the peer benchmark, under the names that its compare.py looks for, and a table of all
+// operations. `mercer-bench --missing` names the operations that have no case.
 #include <cstdio>
 #include <exception>
 #include <string>
 
 #include "bench/cases.h"
+#include "bench/ops/ops.h"
+#include "bench/table.h"
 
 int main(int argc, char** argv) {
     using namespace mercer;
@@ -17,9 +20,18 @@ int main(int argc, char** argv) {
         bench::add_overhead();
         bench::add_train();
         bench::add_ops();
+        if (argc == 2 && std::string_view(argv[1]) == "--missing") {
+            const std::vector<std::string> missing = bench::operations_without_case();
+            for (const std::string& name : missing) std::printf("%s\n", name.c_str());
+            return missing.empty() ? 0 : 1;
+        }
+        bool formatted = false;  // another form than ours was asked for
+        for (int i = 1; i < argc; ++i)
+            formatted |= std::string_view(argv[i]).starts_with("--benchmark_format");
         benchmark::Initialize(&argc, argv);
         if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-        benchmark::RunSpecifiedBenchmarks();
+        bench::Table table;
+        benchmark::RunSpecifiedBenchmarks(formatted ? nullptr : &table);
         benchmark::Shutdown();
     } catch (const std::exception& error) {
         std::fprintf(stderr, "mercer-bench: %s\n", error.what());

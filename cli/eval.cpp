@@ -139,11 +139,10 @@ private:
     // A function whose results are a list has one name for all: name/0, name/1, …
     void write_results(const Callable& function, const std::vector<Var>& results,
                        io::TensorMap& out) const {
-        const bool list = results.size() > function.results.size();
         for (const auto& [result, value] : object(entry_, "outputs").items()) {
             const std::string field = "outputs." + result, &name = text(field, value);
             const size_t place = result_place(function, field, result, results.size());
-            if (!list)
+            if (!function.result_list)
                 put(out, field, name, results[place].value());
             else
                 for (size_t k = 0; k < results.size(); ++k)

@@ -35,7 +35,8 @@ Json describe(const Callable& c) {
                  {"differentiable", p.kind != Parameter::Kind::constant && c.differentiable}});
         }
     }
-    for (const std::string& r : c.results) results.push_back(r);
+    for (const std::string& r : c.results)
+        results.push_back({{"name", r}, {"list", c.result_list}});
     Json backends{"cpu"};
     if (c.info->pointwise) backends.push_back("cuda");
     return {{"name", c.info->name},

@@ -3,10 +3,12 @@
 
 #include <initializer_list>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "engine/padding.h"
+#include "engine/ops/pad.h"
 #include "engine/tensor.h"
 
 namespace mercer {
@@ -18,5 +20,7 @@ namespace mercer {
 
 /// Written into `out`, which must have the product's shape and dtype and overlap neither operand.
 MERCER_API void matmul_into(Tensor& out, const Tensor& a, const Tensor& b);
+/// ids [...] (i64) to [..., classes]: 1 at place ids[...], 0 elsewhere. ValueError for an id outside.
+MERCER_API Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype = DType::f32);
 
 }  // namespace mercer

@@ -4,6 +4,7 @@
 #include "autograd/record.h"
 #include "engine/ops/choice.inl"
 #include "engine/ops/index.inl"
+#include "engine/ops/pad.inl"
 #include "engine/ops/slice.inl"
 
 namespace mercer {
@@ -49,6 +50,11 @@ Var gather(const Var& x, const Tensor& index, int axis) {
     const Var at(index);
     return record<Gather>({normal_axis("gather", axis, x.rank())}, {&x, &at});
 }
+Var scatter(const Var& x, const Tensor& index, const Var& source, int axis) {
+    const Var at(index);
+    return record<Scatter>({normal_axis("scatter", axis, x.rank())}, {&x, &at, &source});
+}
+Var padded(const Var& x, const Pad::Attrs& attrs) { return record<Pad>(attrs, {&x}); }
 Var scatter_add(const Var& x, const Tensor& index, int axis, int64_t size) {
     const Var at(index);
     return record<ScatterAdd>({normal_axis("scatter_add", axis, x.rank()), size}, {&x, &at});

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "bench/cases.h"
 
@@ -19,6 +20,9 @@ struct Work {
 /// the work to time; bytes of `work` count 4-byte elements and are doubled for f64.
 void add_op(const std::string& name, const Work& work,
             std::function<std::function<void()>(DType)> make);
+
+/// Operations of the list for which no case was added.
+std::vector<std::string> operations_without_case();
 
 /// The elements that `f` reads and writes, as bytes of f32.
 constexpr double elements(double n) { return 4 * n; }

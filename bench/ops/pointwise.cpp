@@ -1,4 +1,4 @@
-// Every pointwise operation of the list, on four million elements: forward, and its derivative.
+// Every pointwise operation of the list, on four million elements: forward, and with its derivative.
 #include "autograd/call.h"
 #include "bench/ops/ops.h"
 
@@ -6,24 +6,44 @@ namespace mercer::bench {
 
 void add_ops_pointwise() {
     constexpr int64_t n = 4 << 20;
+    constexpr double dear =
+        7;  // ns for 16 elements, from which arithmetic and not memory is the limit
     for (const Callable& c : callables()) {
         if (!c.info->pointwise) continue;
         const size_t arity = c.parameters.size();
         const std::string name(c.info->name);
+        const char* bound =
+            pointwise_cost(*c.info->pointwise) > dear ? "the function's arithmetic" : "";
         const auto operands = [arity](DType dtype) {
-            std::vector<Var> x;
+            std::vector<Tensor> x;
             for (size_t k = 0; k < arity; ++k)
                 x.push_back(uniform(Key{1, k}, {n}, dtype, 0.25, 0.75));
             return x;
         };
-        const auto apply = [&c](const std::vector<Var>& x) {
+        const auto apply = [&c](std::span<const Var> x) {
             std::vector<Argument> arguments;
             for (const Var& v : x) arguments.push_back(std::vector<Var>{v});
             return c.invoke(arguments)[0];
         };
-        add_op(name + "/4M fwd", {.bytes = elements(double(n * int64_t(arity + 1)))},
+        const auto streams = double(arity + 1);
+        add_op(name + "/4M fwd", {.bytes = elements(double(n) * streams), .bound = bound},
                [=](DType dtype) {
-                   return [=, x = operands(dtype)] { benchmark::DoNotOptimize(apply(x)); };
+                   return [=, x = operands(dtype)] {
+                       const std::vector<Var> constants(x.begin(), x.end());
+                       benchmark::DoNotOptimize(apply(constants));
+                   };
+               });
+        add_op(name + "/4M fwd+bwd",
+               {.bytes = elements(double(n) * (3 * streams - 1)), .bound = bound},
+               [=](DType dtype) {
+                   return [=, x = operands(dtype), g = randn(Key{2, 2}, {n}, dtype),
+                           tape = std::make_shared<Tape>()] {
+                       tape->reset();
+                       std::vector<Var> leaves;
+                       for (const Tensor& t : x) leaves.push_back(tape->watch(t));
+                       const GradientOptions options{.retain = false, .cotangent = g};
+                       benchmark::DoNotOptimize(tape->gradient(apply(leaves), leaves, options));
+                   };
                });
     }
 }

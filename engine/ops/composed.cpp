@@ -1,5 +1,9 @@
 // Functions made of other functions, on tensors.
 #include <algorithm>
+#include <cctype>
+#include <limits>
+#include <map>
+#include <string>
 
 #include "engine/error.h"
 #include "engine/functions.h"

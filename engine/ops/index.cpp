@@ -103,6 +103,60 @@ Tensor ScatterAdd::forward(const Attrs& attrs, std::span<const Tensor> in) {
     return out;
 }
 
+Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
+    const OperationScope scope(name, in);
+    const Tensor &x = in[0], &index = in[1], &source = in[2];
+    check(name, x, index, attrs.axis, x.shape()[attrs.axis]);
+    Shape expected = x.shape();
+    expected[attrs.axis] = index.shape()[attrs.axis];
+    if (!(source.shape() == expected) || source.dtype() != x.dtype())
+        throw ShapeError(name,
+                         "x is " + std::string(name_of(x.dtype())) + to_string(x.shape()) +
+                             ", the index " + to_string(index.shape()) + "; the source must be " +
+                             std::string(name_of(x.dtype())) + to_string(expected) + ", got " +
+                             std::string(name_of(source.dtype())) + to_string(source.shape()));
+    const Tensor out = x.is_contiguous() ? x.clone() : x.contiguous();
+    const Strides index_strides =
+        cpu::broadcast_strides(name, index.shape(), index.strides(), source.shape());
+    const int64_t step = out.strides()[attrs.axis];
+    visit(x.dtype(), [&]<class T>(T) {
+        const T* from = static_cast<const T*>(source.raw());
+        T* to = static_cast<T*>(out.raw());
+        // One thread: of several sources for a place the last stays.
+        walk_index(source.shape(), source.strides(), without_axis(out.strides(), attrs.axis), index,
+                   index_strides,
+                   [&](int64_t d, int64_t s, int64_t j, int64_t n, int64_t d_step, int64_t s_step) {
+                       for (int64_t i = 0; i < n; ++i)
+                           to[s + j * step + i * s_step] = from[d + i * d_step];
+                   });
+    });
+    return out;
+}
+
+Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype) {
+    if (ids.dtype() != DType::i64)
+        throw DTypeError(
+            "one_hot", "ids must be i64, got " + std::string(name_of(ids.dtype())) + "; use cast");
+    Shape shape = ids.shape();
+    shape.push_back(classes);
+    const Tensor out = Tensor::zeros(shape, dtype), flat = ids.contiguous();
+    const int64_t* id = flat.data<int64_t>();
+    visit(dtype, [&]<class T>(T) {
+        T* row = static_cast<T*>(out.raw());
+        for (int64_t i = 0; i < flat.count(); ++i, row += classes) {
+            if (id[i] < 0 || id[i] >= classes)
+                throw ValueError("one_hot", "id " + std::to_string(id[i]) + " is outside [0, " +
+                                                std::to_string(classes) + ")");
+            row[id[i]] = T(1);
+        }
+    });
+    return out;
+}
+
+Tensor scatter(const Tensor& x, const Tensor& index, const Tensor& source, int axis) {
+    const Tensor in[] = {x, index, source};
+    return Scatter::forward({normal_axis("scatter", axis, x.rank())}, in);
+}
 Tensor gather(const Tensor& x, const Tensor& index, int axis) {
     const Tensor in[] = {x, index};
     return compute<Gather>({normal_axis("gather", axis, x.rank())}, in);

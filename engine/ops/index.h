@@ -1,4 +1,4 @@
-// gather and its adjoint scatter_add. Inputs: x, index (i64).
+// gather, its adjoint scatter_add, and scatter. Inputs: x, index (i64).
 #pragma once
 
 #include <span>
@@ -24,6 +24,18 @@ struct MERCER_API ScatterAdd {
     struct Attrs {
         int axis;
         int64_t size;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return input_bit(1); }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+/// Inputs: x, index (i64), source.
+struct MERCER_API Scatter {
+    static constexpr const char* name = "scatter";
+    struct Attrs {
+        int axis;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
     static constexpr unsigned needs(unsigned) { return input_bit(1); }

@@ -1,4 +1,4 @@
-// gather and scatter_add are each other's adjoint. Included by autograd/ops/layout.cpp only.
+// gather and scatter_add are each other's adjoint; scatter's sources that a later one overwrote get nothing. Included by autograd/ops/layout.cpp only.
 #pragma once
 
 #include "engine/ops/index.h"
@@ -14,6 +14,21 @@ void Gather::vjp(Vjp<X>& c) {
 template <class X>
 void ScatterAdd::vjp(Vjp<X>& c) {
     c.give(0, gather(c.g(), c.value(1), c.template attrs<Attrs>().axis));
+}
+
+template <class X>
+void Scatter::vjp(Vjp<X>& c) {
+    const int axis = c.template attrs<Attrs>().axis;
+    const Tensor index = c.value(1);
+    const X zero(Tensor::zeros({}, c.dtype()));
+    Shape shape = c.out_shape(0);
+    shape[axis] = index.size(axis);
+    if (c.wants(0)) c.give(0, scatter(c.g(), index, broadcast_to(zero, shape), axis));
+    if (!c.wants(2)) return;
+    // Each source writes its own number; who reads it back is still there.
+    const Tensor number = reshape(Tensor::arange(count(shape), DType::f64), shape);
+    const Tensor last = scatter(Tensor::zeros(c.out_shape(0), DType::f64), index, number, axis);
+    c.give(2, where(equal(gather(last, index, axis), number), gather(c.g(), index, axis), zero));
 }
 
 }  // namespace mercer

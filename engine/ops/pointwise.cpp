@@ -118,6 +118,7 @@ void add_in_place(Tensor& a, const Tensor& b) {
 
 unsigned pointwise_needs(const PointwiseOp& op) { return op.kernels().needs; }
 int pointwise_arity(const PointwiseOp& op) { return op.kernels().arity; }
+int pointwise_cost(const PointwiseOp& op) { return int(op.kernels().cost); }
 
 // ---- the built-in ones, from the list
 // ------------------------------------------------------------

@@ -1,0 +1,42 @@
+// Borders of one value around a tensor.
+#pragma once
+
+#include <span>
+
+#include "engine/attribute.h"
+#include "engine/ops/op.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+/// What borders hold: a value; the nearest element (1 2 3 | 3 3); the mirror image without the edge (1 2 3 | 2 1); the
+/// other end (1 2 3 | 1 2).
+enum class PadMode : uint8_t { constant, edge, reflect, circular };
+template <>
+inline constexpr auto choice_names<PadMode> =
+    std::to_array<std::string_view>({"constant", "edge", "reflect", "circular"});
+
+/// out = value but for x at `before`, in `shape`.
+struct MERCER_API Pad {
+    static constexpr const char* name = "pad";
+    struct Attrs {
+        Shape shape, before;
+        double value;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return 0; }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+/// Checks `before` and `after` (a size for each axis) against x.
+Pad::Attrs pad_range(const Shape& x, std::span<const int64_t> before,
+                     std::span<const int64_t> after, double value);
+
+/// The operation itself, without a tape or on one.
+Tensor padded(const Tensor& x, const Pad::Attrs& attrs);
+
+/// Where the elements of one padded axis of size n come from.
+Tensor border_index(int64_t n, int64_t before, int64_t after, PadMode mode);
+
+}  // namespace mercer

@@ -1,0 +1,260 @@
+// Borders, repetition, parts and places.
+#include <algorithm>
+#include <array>
+
+#include "tests/cases/families.h"
+
+namespace cases {
+namespace {
+
+using namespace mercer;
+using oracle::each;
+using oracle::Naive;
+
+// out[i] = x[source(i)], or `value` where source gives an index of another rank.
+Naive picked(const Naive& x, const Shape& shape, const std::function<Shape(const Shape&)>& source,
+             double value = 0) {
+    Naive y = oracle::make(shape);
+    each(shape, [&](const Shape& i, size_t p) {
+        const Shape from = source(i);
+        y.at[p] = from.rank() == x.shape.rank() ? x.at[oracle::place(x.shape, from)] : value;
+    });
+    return y;
+}
+
+void borders(std::vector<Case>& list, const Input& in) {
+    using List = std::vector<int64_t>;
+    const int64_t m = in.shape[0], n = in.shape[1];
+    const auto from = [](int64_t i, int64_t size, PadMode mode) {
+        if (mode == PadMode::edge) return std::clamp<int64_t>(i, 0, size - 1);
+        if (mode == PadMode::circular) return (i + 4 * size) % size;
+        return i < 0 ? -i : i >= size ? 2 * size - 2 - i : i;
+    };
+    for (PadMode mode : {PadMode::constant, PadMode::edge, PadMode::reflect, PadMode::circular}) {
+        const std::string tag = "pad " + std::string(choice_names<PadMode>[size_t(mode)]);
+        list.push_back({describe(tag, {in}),
+                        {in},
+                        [=](Vars x) {
+                            return pad(x[0], List{1, 2}, List{2, 0}, mode, 7);
+                        },
+                        [=](Naives x) {
+                            return picked(
+                                x[0], {m + 3, n + 2},
+                                [&](const Shape& i) {
+                                    const int64_t r = i[0] - 1, c = i[1] - 2;
+                                    if (mode == PadMode::constant &&
+                                        (r < 0 || r >= m || c < 0 || c >= n))
+                                        return Shape{};
+                                    if (mode == PadMode::constant) return Shape{r, c};
+                                    return Shape{from(r, m, mode), from(c, n, mode)};
+                                },
+                                7);
+                        }});
+    }
+    for (int64_t shift : {0, 1, -2, 9})
+        for (int axis : {0, 1})
+            list.push_back(
+                {describe("roll " + std::to_string(shift) + " axis " + std::to_string(axis), {in}),
+                 {in},
+                 [=](Vars x) { return roll(x[0], shift, axis); },
+                 [=](Naives x) {
+                     return picked(x[0], {m, n}, [&](const Shape& i) {
+                         Shape j = i;
+                         const int64_t size = axis ? n : m;
+                         j[axis] = ((i[axis] - shift) % size + size) % size;
+                         return j;
+                     });
+                 }});
+    list.push_back({describe("tile", {in}),
+                    {in},
+                    [](Vars x) {
+                        return tile(x[0], List{2, 3});
+                    },
+                    [=](Naives x) {
+                        return picked(x[0], {2 * m, 3 * n}, [&](const Shape& i) {
+                            return Shape{i[0] % m, i[1] % n};
+                        });
+                    }});
+    list.push_back({describe("tile none", {in}),
+                    {in},
+                    [](Vars x) {
+                        return tile(x[0], List{1, 0});
+                    },
+                    [=](Naives) {
+                        return oracle::make({m, 0});
+                    }});
+    for (int axis : {0, 1}) {
+        list.push_back({describe("repeat axis " + std::to_string(axis), {in}),
+                        {in},
+                        [=](Vars x) { return repeat(x[0], 3, axis); },
+                        [=](Naives x) {
+                            return picked(x[0], axis ? Shape{m, 3 * n} : Shape{3 * m, n},
+                                          [&](const Shape& i) {
+                                              Shape j = i;
+                                              j[axis] /= 3;
+                                              return j;
+                                          });
+                        }});
+        list.push_back({describe("flip axis " + std::to_string(axis), {in}),
+                        {in},
+                        [=](Vars x) { return flip(x[0], axis) * 1.0; },
+                        [=](Naives x) {
+                            return picked(x[0], {m, n}, [&](const Shape& i) {
+                                Shape j = i;
+                                j[axis] = (axis ? n : m) - 1 - i[axis];
+                                return j;
+                            });
+                        }});
+        list.push_back({describe("split axis " + std::to_string(axis), {in}),
+                        {in},
+                        [=](Vars x) {
+                            const auto parts = split(x[0], List{1, (axis ? n : m) - 1}, axis);
+                            return concat({parts[1], parts[0]}, axis);
+                        },
+                        [=](Naives x) {
+                            return picked(x[0], {m, n}, [&](const Shape& i) {
+                                Shape j = i;
+                                j[axis] = (i[axis] + 1) % (axis ? n : m);
+                                return j;
+                            });
+                        }});
+        list.push_back({describe("unsqueeze axis " + std::to_string(axis), {in}),
+                        {in},
+                        [=](Vars x) { return unsqueeze(x[0], axis) * 1.0; },
+                        [=](Naives x) {
+                            return Naive{axis ? Shape{m, 1, n} : Shape{1, m, n}, x[0].at};
+                        }});
+        list.push_back({describe("squeeze axis " + std::to_string(axis), {in}),
+                        {in},
+                        [=](Vars x) { return squeeze(unsqueeze(x[0], axis), axis) * 1.0; },
+                        [=](Naives x) { return x[0]; }});
+        const Tensor index = Tensor::from(std::vector<int64_t>{1, 0, 1, 2}, {4});
+        constexpr auto picks = std::to_array<int64_t>({1, 0, 1, 2});
+        list.push_back({describe("index_select axis " + std::to_string(axis), {in}),
+                        {in},
+                        [=](Vars x) { return index_select(x[0], index, axis); },
+                        [=](Naives x) {
+                            return picked(x[0], axis ? Shape{m, 4} : Shape{4, n},
+                                          [&](const Shape& i) {
+                                              Shape j = i;
+                                              j[axis] = picks[size_t(i[axis])];
+                                              return j;
+                                          });
+                        }});
+        Input source = in;
+        source.shape[axis] = 4;
+        const Tensor places = reshape(index, axis ? Shape{1, 4} : Shape{4, 1});
+        list.push_back({describe("scatter axis " + std::to_string(axis), {in, source}),
+                        {in, source},
+                        [=](Vars x) { return scatter(x[0], places, x[1], axis); },
+                        [=](Naives x) {
+                            Naive y = x[0];
+                            each(x[1].shape, [&](const Shape& i, size_t p) {
+                                Shape j = i;
+                                j[axis] = picks[size_t(i[axis])];
+                                y.at[oracle::place(y.shape, j)] = x[1].at[p];
+                            });
+                            return y;
+                        }});
+    }
+    list.push_back({describe("masked_fill", {in}),
+                    {in},
+                    [=](Vars x) {
+                        const Tensor mask = equal(Tensor::arange(n), Tensor::scalar(1.0));
+                        return masked_fill(x[0], mask, -3);
+                    },
+                    [=](Naives x) {
+                        Naive y = x[0];
+                        each(y.shape, [&](const Shape& i, size_t p) {
+                            if (i[1] == 1) y.at[p] = -3;
+                        });
+                        return y;
+                    }});
+    Case hot{
+        describe("one_hot", {in}),
+        {in},
+        [=](Vars x) { return Var(one_hot(Tensor::arange(m, DType::i64), m + 1, x[0].dtype())); },
+        [=](Naives) {
+            Naive y = oracle::make({m, m + 1});
+            for (int64_t i = 0; i < m; ++i) y.at[size_t(i * (m + 1) + i)] = 1;
+            return y;
+        }};
+    hot.differentiable = false;
+    list.push_back(std::move(hot));
+}
+
+// By definition: every assignment of the letters.
+Naive naive_einsum(const std::vector<std::string>& inputs, const std::string& out, Naives x) {
+    std::string letters;
+    Shape sizes;
+    for (size_t k = 0; k < inputs.size(); ++k)
+        for (size_t i = 0; i < inputs[k].size(); ++i) {
+            const size_t at = letters.find(inputs[k][i]);
+            if (at == letters.npos) {
+                letters += inputs[k][i];
+                sizes.push_back(x[k].shape[int(i)]);
+            } else {
+                sizes[int(at)] = std::max(sizes[int(at)], x[k].shape[int(i)]);
+            }
+        }
+    const auto index = [&](const Shape& all, const std::string& own, const Shape& shape) {
+        Shape i;
+        for (size_t k = 0; k < own.size(); ++k)
+            i.push_back(shape[int(k)] == 1 ? 0 : all[int(letters.find(own[k]))]);
+        return i;
+    };
+    Shape shape;
+    for (char c : out) shape.push_back(sizes[int(letters.find(c))]);
+    Naive y = oracle::make(shape);
+    each(sizes, [&](const Shape& all, size_t) {
+        oracle::Real term = 1;
+        for (size_t k = 0; k < inputs.size(); ++k)
+            term *= x[k].at[oracle::place(x[k].shape, index(all, inputs[k], x[k].shape))];
+        y.at[oracle::place(shape, index(all, out, shape))] += term;
+    });
+    return y;
+}
+
+void sums(std::vector<Case>& list) {
+    struct Row {
+        std::string equation;
+        std::vector<std::string> inputs;
+        std::string out;
+        std::vector<Input> x;
+    };
+    for (const Row& r : std::vector<Row>{
+             {"ij,jk->ik", {"ij", "jk"}, "ik", {{{3, 4}}, {{4, 2}}}},
+             {"ij,kj->ki", {"ij", "kj"}, "ki", {{{3, 4}, Layout::transposed}, {{2, 4}}}},
+             {"ij,jk", {"ij", "jk"}, "ik", {{{3, 4}}, {{4, 2}}}},
+             {"bthd,bshd->bhts", {"bthd", "bshd"}, "bhts", {{{2, 3, 2, 4}}, {{2, 2, 2, 4}}}},
+             {"bij,bjk->bik", {"bij", "bjk"}, "bik", {{{2, 3, 4}}, {{2, 4, 2}}}},
+             {"ii->i", {"ii"}, "i", {{{4, 4}}}},
+             {"ii", {"ii"}, "", {{{4, 4}}}},
+             {"bii->b", {"bii"}, "b", {{{2, 3, 3}}}},
+             {"ij->ji", {"ij"}, "ji", {{{3, 4}}}},
+             {"ijk->j", {"ijk"}, "j", {{{2, 3, 4}, Layout::stepped}}},
+             {"i,j->ij", {"i", "j"}, "ij", {{{3}}, {{4}}}},
+             {"i,i", {"i", "i"}, "", {{{5}}, {{5}}}},
+             {"i,i->i", {"i", "i"}, "i", {{{5}}, {{5}}}},
+             {"ij,jk,kl->il", {"ij", "jk", "kl"}, "il", {{{2, 3}}, {{3, 4}}, {{4, 2}}}},
+             {"ij,ij,jk->k", {"ij", "ij", "jk"}, "k", {{{2, 3}}, {{2, 3}}, {{3, 2}}}},
+             {"ij,jk->", {"ij", "jk"}, "", {{{2, 3}}, {{3, 2}}}},
+             {"ij,jk->ik", {"ij", "jk"}, "ik", {{{3, 1}}, {{4, 2}}}},
+             {"aB,Bc->ca", {"aB", "Bc"}, "ca", {{{2, 3}}, {{3, 2}}}},
+             {"ii,ij->j", {"ii", "ij"}, "j", {{{3, 3}}, {{3, 2}}}}})
+        list.push_back({describe("einsum " + r.equation, r.x), r.x,
+                        [=](Vars x) { return einsum(r.equation, x); },
+                        [=](Naives x) { return naive_einsum(r.inputs, r.out, x); }, 40});
+}
+
+}  // namespace
+
+void add_indexing(std::vector<Case>& list, bool big) {
+    if (big) return;
+    for (const Input& in : std::vector<Input>{
+             {{3, 5}}, {{4, 3}, Layout::transposed}, {{5, 4}, Layout::stepped}, {{3, 33}}})
+        borders(list, in);
+    sums(list);
+}
+
+}  // namespace cases
