@@ -16,6 +16,7 @@
 #include "engine/error.h"
 #include "engine/log.h"
 #include "engine/memory_book.h"
+#include "engine/memory_thread.h"
 #include "engine/scratch.h"
 
 namespace mercer {
@@ -59,20 +60,28 @@ private:
     std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
 };
 
-struct FreeBlock {
-    FreeBlock* next;
-};
 // One size class. Its counters live under its lock: an allocation costs two locked instructions.
 struct FreeList {
     SpinLock lock;
     FreeBlock* head = nullptr;
     uint64_t taken = 0, hits = 0, held = 0;
+
+    void give(void* block) {
+        const std::lock_guard guard(lock);
+        ++held;
+        auto* freed = static_cast<FreeBlock*>(block);
+        freed->next = head;
+        head = freed;
+    }
 };
 
 struct Allocator {
     std::array<FreeList, class_count> free;
     std::atomic<size_t> live{0}, peak{0}, limit{0};
     MemoryBook book;
+    std::mutex threads_mutex;
+    ThreadBlocks* threads = nullptr;
+    std::atomic<uint64_t> epoch{0}, past_hits{0};  // hits of threads that are gone
     std::mutex host_mutex;
     HostAllocator host;
     std::atomic<bool> has_host{false};
@@ -104,25 +113,43 @@ struct Allocator {
         }
         std::free(block);
     }
-    void trim() {
-        for (size_t i = 0; i < class_count; ++i) {
-            FreeBlock* head;
-            {
-                const std::lock_guard lock(free[i].lock);
-                head = std::exchange(free[i].head, nullptr);
-                free[i].held = 0;
-            }
-            while (head) {
-                FreeBlock* next = head->next;
-                give_to_system(head, class_bytes(i));
-                head = next;
-            }
+    void raise_peak(size_t to) {
+        size_t from = peak.load(std::memory_order_relaxed);
+        while (to > from && !peak.compare_exchange_weak(from, to, std::memory_order_relaxed)) {
         }
     }
+    /// Moves what a thread has counted for itself into the common count.
+    void settle(ThreadBlocks& t) {
+        const int64_t more = t.live.get(), high = t.high.get();
+        if (more == 0 && high == 0) return;
+        raise_peak(live.fetch_add(size_t(more), std::memory_order_relaxed) + size_t(high));
+        t.live.set(0);
+        t.high.set(0);
+    }
+    /// visit(t) for every thread that keeps blocks.
+    template <class Visit>
+    void each_thread(Visit visit) {
+        const std::lock_guard lock(threads_mutex);
+        for (ThreadBlocks* t = threads; t; t = t->next) visit(*t);
+    }
+    size_t live_bytes() {
+        size_t sum = live.load(std::memory_order_relaxed);
+        each_thread([&](ThreadBlocks& t) { sum += size_t(t.live.get()); });
+        return sum;
+    }
+    void give_up(ThreadBlocks& t) {
+        t.give_up([&](FreeBlock* block, size_t i) { give_to_system(block, class_bytes(i)); });
+        t.epoch = epoch.load(std::memory_order_relaxed);
+    }
+    /// Whether blocks of this size need not be watched one by one.
+    bool free_to_keep(size_t size) const {
+        return limit.load(std::memory_order_relaxed) == 0 && size < book.lowest_from();
+    }
+    void trim();
     [[noreturn]] void out_of_memory(size_t bytes, const char* why) {
         throw MemoryError(OperationScope::current(),
                           std::string(why) + ": wanted " + std::to_string(bytes) + " bytes, " +
-                              std::to_string(live.load()) + " live, limit " +
+                              std::to_string(live_bytes()) + " live, limit " +
                               std::to_string(limit.load()) +
                               "; largest users: " + book.largest_users());
     }
@@ -134,21 +161,82 @@ Allocator& allocator() {
     return *instance;
 }
 
+// The calling thread's blocks; nullptr before it needs any, and while it ends.
+constinit thread_local ThreadBlocks* thread_blocks = nullptr;
+constinit thread_local bool thread_ends = false;
+
+struct ThreadBlocksOwner {
+    ThreadBlocks blocks;
+    ThreadBlocksOwner() {
+        Allocator& a = allocator();
+        const std::lock_guard lock(a.threads_mutex);
+        blocks.epoch = a.epoch.load(std::memory_order_relaxed);
+        blocks.next = a.threads;
+        if (blocks.next) blocks.next->previous = &blocks;
+        a.threads = &blocks;
+    }
+    ~ThreadBlocksOwner() {
+        thread_blocks = nullptr;
+        thread_ends = true;
+        Allocator& a = allocator();
+        {
+            const std::lock_guard lock(a.threads_mutex);
+            a.settle(blocks);
+            a.past_hits += blocks.hits.get();
+            (blocks.previous ? blocks.previous->next : a.threads) = blocks.next;
+            if (blocks.next) blocks.next->previous = blocks.previous;
+        }
+        blocks.give_up([&](FreeBlock* block, size_t i) { a.free[i].give(block); });
+    }
+};
+
+ThreadBlocks* own_blocks() {
+    if (thread_blocks || thread_ends) return thread_blocks;
+    thread_local ThreadBlocksOwner owner;
+    return thread_blocks = &owner.blocks;
+}
+
+void Allocator::trim() {
+    epoch.fetch_add(1, std::memory_order_relaxed);
+    if (ThreadBlocks* t = own_blocks()) give_up(*t);
+    for (size_t i = 0; i < class_count; ++i) {
+        FreeBlock* head;
+        {
+            const std::lock_guard lock(free[i].lock);
+            head = std::exchange(free[i].head, nullptr);
+            free[i].held = 0;
+        }
+        while (head) {
+            FreeBlock* next = head->next;
+            give_to_system(head, class_bytes(i));
+            head = next;
+        }
+    }
+}
+
 }  // namespace
 
 void* memory::allocate(size_t bytes) {
     Allocator& a = allocator();
     if (bytes > (size_t{1} << 46)) a.out_of_memory(bytes, "impossible size");
     const size_t index = class_of(bytes), size = class_bytes(index);
-    const size_t live = a.live.fetch_add(size, std::memory_order_relaxed) + size;
+    ThreadBlocks* const own = own_blocks();
+    if (own && index < ThreadBlocks::classes && a.free_to_keep(size)) {
+        if (own->epoch != a.epoch.load(std::memory_order_relaxed)) a.give_up(*own);
+        if (void* block = own->take(index)) {
+            if (own->unsettled()) a.settle(*own);
+            return block;
+        }
+    }
+    if (own) a.settle(*own);
+    const size_t common = a.live.fetch_add(size, std::memory_order_relaxed) + size;
     const size_t limit = a.limit.load(std::memory_order_relaxed);
+    const size_t live = limit ? a.live_bytes() : common;
     if (limit && live > limit) {
         a.live -= size;
         a.out_of_memory(bytes, "the memory limit is reached");
     }
-    size_t peak = a.peak.load(std::memory_order_relaxed);
-    while (live > peak && !a.peak.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
-    }
+    a.raise_peak(live);
     void* block = nullptr;
     {
         FreeList& list = a.free[index];
@@ -180,19 +268,29 @@ void* memory::allocate(size_t bytes) {
 void memory::release(void* block, size_t bytes) noexcept {
     Allocator& a = allocator();
     const size_t index = class_of(bytes), size = class_bytes(index);
+    ThreadBlocks* const own = own_blocks();
+    if (own && index < ThreadBlocks::classes && a.free_to_keep(size) && own->keep(block, index)) {
+        if (own->unsettled()) a.settle(*own);
+        return;
+    }
+    if (own) a.settle(*own);
     if (size >= a.book.lowest_from()) a.book.remove(block);
     a.live.fetch_sub(size, std::memory_order_relaxed);
-    FreeList& list = a.free[index];
-    const std::lock_guard lock(list.lock);
-    ++list.held;
-    auto* freed = static_cast<FreeBlock*>(block);
-    freed->next = list.head;
-    list.head = freed;
+    a.free[index].give(block);
 }
 
 MemoryStats memory_stats() {
     Allocator& a = allocator();
-    MemoryStats stats{a.live, a.peak, 0, a.limit, 0, 0};
+    MemoryStats stats{a.live, a.live, 0, a.limit, a.past_hits, a.past_hits};
+    a.each_thread([&](ThreadBlocks& t) {
+        stats.live += size_t(t.live.get());
+        stats.peak += size_t(t.high.get());
+        stats.allocations += t.hits.get();
+        stats.cache_hits += t.hits.get();
+        for (size_t i = 0; i < ThreadBlocks::classes; ++i)
+            stats.cached += t.held[i].get() * class_bytes(i);
+    });
+    stats.peak = std::max(stats.peak, a.peak.load());
     for (size_t i = 0; i < class_count; ++i) {
         const std::lock_guard lock(a.free[i].lock);
         stats.cached += a.free[i].held * class_bytes(i);
@@ -202,11 +300,13 @@ MemoryStats memory_stats() {
     return stats;
 }
 
-size_t memory::live() noexcept { return allocator().live.load(std::memory_order_relaxed); }
+size_t memory::live() noexcept { return allocator().live_bytes(); }
 
 void reset_peak_memory() {
-    allocator().peak = allocator().live.load();
-    allocator().book.reset_peaks();
+    Allocator& a = allocator();
+    a.each_thread([](ThreadBlocks& t) { t.high.set(t.live.get()); });
+    a.peak = a.live_bytes();
+    a.book.reset_peaks();
 }
 std::vector<OperationMemory> memory_by_operation() { return allocator().book.entries(); }
 void set_memory_booking(size_t from_bytes) { allocator().book.set_from(from_bytes); }

@@ -13,7 +13,7 @@
 namespace mercer {
 
 /// All in bytes but the counters. `live` is what tensors and scratch hold, `cached` what was freed
-/// and is kept.
+/// and is kept. `peak` is exact for one thread; each further one that takes small blocks may add 64 KiB.
 struct MemoryStats {
     size_t live = 0, peak = 0, cached = 0, limit = 0;
     uint64_t allocations = 0, cache_hits = 0;
@@ -24,7 +24,8 @@ MERCER_API MemoryStats memory_stats();
 MERCER_API void reset_peak_memory();
 /// Live bytes above which an allocation throws MemoryError, naming the largest users; 0: no limit.
 MERCER_API void set_memory_limit(size_t bytes);
-/// Gives cached blocks back to the system (or the host's allocator).
+/// Gives cached blocks back to the system (or the host's allocator). Small ones that another thread
+/// keeps (256 KiB of each of eight sizes at most) follow when it allocates next, or ends.
 MERCER_API void release_cached_memory();
 
 /// What one operation allocated, in bytes: what is live now, the most that was live at once, and how

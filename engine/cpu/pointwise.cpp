@@ -38,7 +38,7 @@ bool run_small(PointwiseFn kernel, int64_t elements, const Shape& shape,
 void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
                    std::span<const Tensor* const> in, std::span<const Strides> in_strides,
                    std::span<Tensor> out, const void* state) {
-    constexpr int64_t piece = 1 << 14;
+    constexpr int64_t piece = pointwise_piece;
     const int64_t elements = count(shape);
     if (elements == 0) return;
     const int operands = int(in.size());

@@ -1,6 +1,7 @@
 // The table of one pointwise formula's kernels, and the driver that walks tensors with it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -38,6 +39,22 @@ struct PointwiseKernels {
     unsigned needs;  // engine/ops/pointwise/needs.h
     int cost;        // about ns for 16 elements
 };
+
+/// Up to this many elements are one call of a kernel.
+inline constexpr int64_t pointwise_piece = 1 << 14;
+
+/// Runs `kernel` over `elements` dense ones, at most a piece.
+template <size_t n>
+void run_dense(PointwiseFn kernel, int64_t elements, const void* const (&in)[n], void* out) {
+    static constexpr int64_t no_rows[n] = {};
+    static constexpr auto steps = [] {
+        std::array<int64_t, n> ones;
+        ones.fill(1);
+        return ones;
+    }();
+    void* const outputs[1] = {out};
+    kernel({1, elements, in, no_rows, steps.data(), outputs, 0, nullptr, false});
+}
 
 /// Runs `kernel` over `shape`; inputs have strides that broadcast to it, outputs are dense (or
 /// undefined: not wanted).

@@ -52,6 +52,24 @@ PointwiseGradients outputs(const Shape& shape, DType dtype, unsigned wanted) {
     return out;
 }
 
+// Few elements, dense and alike, as most small operands are: no strides to plan. Undefined if it is
+// not so.
+template <size_t n>
+Tensor pointwise_small(const PointwiseOp& op, const Tensor* const (&x)[n]) {
+    const Tensor& first = *x[0];
+    const int64_t elements = first.count();
+    if (elements > cpu::pointwise_piece || !is_floating(first.dtype())) return {};
+    for (const Tensor* t : x)
+        if (t->dtype() != first.dtype() || !(t->shape() == first.shape()) || !t->is_contiguous())
+            return {};
+    const OperationScope scope(op.name, std::span<const Tensor* const>(x));
+    Tensor y = Tensor::empty(first.shape(), first.dtype());
+    const void* in[n];
+    for (size_t k = 0; k < n; ++k) in[k] = x[k]->raw();
+    cpu::run_dense(op.kernels().forward[first.dtype() == DType::f64], elements, in, y.raw());
+    return y;
+}
+
 }  // namespace
 
 Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const void* state) {
@@ -163,9 +181,10 @@ const PointwiseOp& pointwise_op(std::string_view name) {
                      "no pointwise operation is called '" + std::string(name) + "'");
 }
 
-#define MERCER_APPLY(name)                              \
-    Tensor y = pointwise(builtin::name##_op, operands); \
-    instruments::settle();                              \
+#define MERCER_APPLY(name)                                         \
+    Tensor y = pointwise_small(builtin::name##_op, operands);      \
+    if (!y.defined()) y = pointwise(builtin::name##_op, operands); \
+    instruments::settle();                                         \
     return y;
 #define MERCER_FUNCTION_1(name)                \
     Tensor name(const Tensor& x) {             \

@@ -1,11 +1,13 @@
 #include "engine/ops/softmax.h"
 
 #include "engine/cpu/dispatch.h"
+#include "engine/cpu/pointwise.h"
 #include "engine/cpu/softmax_table.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
 #include "engine/parallel.h"
+#include "engine/scratch.h"
 
 namespace mercer {
 
@@ -39,6 +41,13 @@ void for_rows(const Tensor& x, Body body) {
     });
 }
 
+/// Whether the rows of a new result go past the caches: aligned, and not so long that a spare one
+/// would not stay in cache.
+bool streams(const Tensor& out) {
+    const int64_t element = int64_t(size_of(out.dtype())), row = out.shape().back() * element;
+    return out.count() * element >= cpu::stream_from && row % 64 == 0 && row <= 1 << 18;
+}
+
 }  // namespace
 
 Tensor Softmax::forward(const Attrs& attrs, std::span<const Tensor> x) {
@@ -50,8 +59,10 @@ Tensor Softmax::forward(const Attrs& attrs, std::span<const Tensor> x) {
     const Tensor out = Tensor::empty(in.shape(), in.dtype());
     const auto kernel = softmax_table().forward[in.dtype() == DType::f64];
     for_rows(in, [&](int64_t at, int64_t rows, int64_t n) {
-        kernel(static_cast<const char*>(in.raw()) + at, static_cast<char*>(out.raw()) + at, rows,
-               n);
+        Scratch scratch;
+        char* room = streams(out) ? scratch.take<char>(n * int64_t(size_of(out.dtype()))) : nullptr;
+        kernel(static_cast<const char*>(in.raw()) + at, static_cast<char*>(out.raw()) + at, rows, n,
+               room);
     });
     return from_rows(out, attrs.axis);
 }
@@ -63,7 +74,7 @@ Tensor Softmax::backward(const Attrs& attrs, const Tensor& y, const Tensor& g) {
     const auto kernel = softmax_table().backward[ys.dtype() == DType::f64];
     for_rows(ys, [&](int64_t at, int64_t rows, int64_t n) {
         kernel(static_cast<const char*>(ys.raw()) + at, static_cast<const char*>(gs.raw()) + at,
-               static_cast<char*>(out.raw()) + at, rows, n);
+               static_cast<char*>(out.raw()) + at, rows, n, streams(out));
     });
     return from_rows(out, attrs.axis);
 }

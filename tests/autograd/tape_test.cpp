@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include <memory>
 
 #include "autograd/functions.h"
@@ -187,4 +190,28 @@ TEST_CASE("kinks have their stated convention") {
     CHECK(slope(max(x * Tensor::from({0, 0, 0}))) == std::vector<float>{0, 0, 0});
     const Var tie = tape.watch(numbers({3, 1, 3}));
     CHECK(tape.gradient(max(tie), {tie})[0].to_vector<float>() == std::vector<float>{0.5, 0, 0.5});
+}
+
+TEST_CASE("gelu and its derivative in float32 are within 2^-23 of erfc in double") {
+    const int64_t n = 1 << 16;
+    Tape tape;
+    const Var x = tape.watch(Tensor::arange(n, DType::f32, -16, 32.0 / double(n)));
+    const Var y = gelu(x);
+    const Tensor g = tape.gradient(
+        y, {x}, GradientOptions{.retain = false, .cotangent = Tensor::ones(y.shape())})[0];
+    double value = 0, slope = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        const double at = x.value().data<float>()[i], phi = 0.5 * std::erfc(-at / std::sqrt(2.0)),
+                     density = std::exp(-at * at / 2) / std::sqrt(2 * M_PI);
+        value = std::max(
+            value, std::abs(y.value().data<float>()[i] - at * phi) / std::max(std::abs(at), 1e-3));
+        slope = std::max(slope, std::abs(g.data<float>()[i] - (phi + at * density)));
+    }
+    CHECK(value < 0x1p-23);
+    CHECK(slope < 0x1p-22);
+    const auto edge = gelu(Tensor::from({-INFINITY, INFINITY, NAN, -0.0f})).to_vector<float>();
+    CHECK(std::abs(edge[0]) < 1e-30f);
+    CHECK(edge[1] == INFINITY);
+    CHECK(std::isnan(edge[2]));
+    CHECK(std::signbit(edge[3]));
 }

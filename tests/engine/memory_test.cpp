@@ -175,3 +175,41 @@ TEST_CASE("the limit is never exceeded, and all that was there stays usable") {
     CHECK(tape.gradient(loss, {v}, retain)[0].to_vector<float>() == expected);
     CHECK(refused > 0);
 }
+
+TEST_CASE("small blocks that threads keep are counted, travel and are given up") {
+    release_cached_memory();
+    reset_peak_memory();
+    const MemoryStats before = memory_stats();
+    std::vector<Tensor> kept;
+    for (int i = 0; i < 3000; ++i) kept.push_back(Tensor::zeros({8}));
+    const MemoryStats full = memory_stats();
+    CHECK(full.live == before.live + 3000 * 128);
+    CHECK(full.peak == full.live);
+    CHECK(full.allocations == before.allocations + 3000);
+    // Made here, freed there: more than a thread keeps, and all of it when the thread ends.
+    std::thread([&] { kept.clear(); }).join();
+    const MemoryStats freed = memory_stats();
+    CHECK(freed.live == before.live);
+    CHECK(freed.peak == full.peak);
+    CHECK(freed.cached >= before.cached + 3000 * 128);
+    for (int i = 0; i < 3000; ++i) kept.push_back(Tensor::zeros({8}));
+    const MemoryStats again = memory_stats();
+    CHECK(again.cache_hits == freed.cache_hits + 3000);
+    CHECK(again.live == full.live);
+    kept.clear();
+    { const Tensor hit = Tensor::zeros({8}); }
+    CHECK(memory_stats().cache_hits == again.cache_hits + 1);
+    CHECK(memory_stats().peak == full.peak);
+    // A limit counts blocks that threads keep too.
+    set_memory_limit(memory_stats().live + 1000);
+    const auto fill = [&] {
+        for (int i = 0; i < 100; ++i) kept.push_back(Tensor::zeros({8}));
+    };
+    CHECK_THROWS_AS(fill(), MemoryError);
+    CHECK(kept.size() == 7);
+    set_memory_limit(0);
+    kept.clear();
+    release_cached_memory();
+    CHECK(memory_stats().cached == 0);
+    CHECK(memory_stats().live == before.live);
+}

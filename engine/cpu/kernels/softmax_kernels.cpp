@@ -1,6 +1,7 @@
 // y_i = exp(x_i − m) / Σ_j exp(x_j − m), m = max x;   dx = y·(g − Σ g·y).
 // One row at a time, so that its passes (maximum, exponential and sum, scale) meet it in cache:
-// memory sees one read and one write. Sums in the canonical order.
+// memory sees one read and one write. The second pass of a short row asks for the next row, so that
+// memory works while the exponential does. Sums in the canonical order.
 #include "engine/cpu/canonical.h"
 #include "engine/cpu/softmax_table.h"
 #include "engine/simd/math.h"
@@ -20,6 +21,24 @@ MERCER_INLINE void store(Vec<T> v, T* p, int count) {
         v.store(p, count);
 }
 
+/// Asks for the place one row further, if both rows fit the first cache.
+template <class T>
+MERCER_INLINE void fetch_next(const T* p, int64_t n) {
+    if (n * int64_t(sizeof(T)) <= 1 << 13) __builtin_prefetch(p + n);
+}
+
+/// y = f(i) for every register of a row; past the caches if `stream`.
+template <class T, class F>
+MERCER_INLINE void write_row(T* y, int64_t n, bool stream, F f) {
+    constexpr int lanes = Vec<T>::lanes;
+    int64_t i = 0;
+    if (stream)
+        for (; i + lanes <= n; i += lanes) f(i, lanes).stream(y + i);
+    else
+        for (; i + lanes <= n; i += lanes) f(i, lanes).store(y + i);
+    if (i < n) f(i, int(n - i)).store(y + i, int(n - i));
+}
+
 // NaN may be lost here; it comes back through the exponential.
 struct PlainMax : MaxOp {
     template <class T>
@@ -29,12 +48,12 @@ struct PlainMax : MaxOp {
 };
 
 template <class T>
-void forward(const void* from, void* to, int64_t rows, int64_t n) {
-    constexpr int lanes = Vec<T>::lanes;
+void forward(const void* from, void* to, int64_t rows, int64_t n, void* room) {
     constexpr T lowest = MaxOp::identity<T>;
     for (int64_t r = 0; r < rows; ++r) {
         const T* x = static_cast<const T*>(from) + r * n;
         T* y = static_cast<T*>(to) + r * n;
+        T* e = room ? static_cast<T*>(room) : y;
         Canonical<T, PlainMax> largest;
         canonical_for(
             largest, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
@@ -46,21 +65,24 @@ void forward(const void* from, void* to, int64_t rows, int64_t n) {
         Canonical<T, SumOp> sum;
         canonical_for(
             sum, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-                const Vec<T> e = exp(load(x + i, count, lowest) - m);
-                store(e, y + i, count);
-                part = part + e;
+                fetch_next(x + i, n);
+                const Vec<T> p = exp(load(x + i, count, lowest) - m);
+                store(p, e + i, count);
+                part = part + p;
             });
         const T z = sum.total();
         const Vec<T> scale(z == T(0) ? T(0) : T(1) / z);
-        int64_t i = 0;
-        for (; i + lanes <= n; i += lanes) (Vec<T>::load(y + i) * scale).store(y + i);
-        if (i < n) (Vec<T>::load(y + i, int(n - i), T(1)) * scale).store(y + i, int(n - i));
+        write_row(
+            y, n, room != nullptr, [&](int64_t i, int count) __attribute__((always_inline)) {
+                return load(e + i, count, T(1)) * scale;
+            });
     }
+    if (room) stream_fence();
 }
 
 template <class T>
-void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, int64_t n) {
-    constexpr int lanes = Vec<T>::lanes;
+void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, int64_t n,
+              bool stream) {
     for (int64_t r = 0; r < rows; ++r) {
         const T* y = static_cast<const T*>(y_rows) + r * n;
         const T* g = static_cast<const T*>(g_rows) + r * n;
@@ -71,15 +93,14 @@ void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, in
                 part = fma(load(g + i, count, T(0)), load(y + i, count, T(0)), part);
             });
         const Vec<T> dot(sum.total());
-        int64_t i = 0;
-        for (; i + lanes <= n; i += lanes)
-            (Vec<T>::load(y + i) * (Vec<T>::load(g + i) - dot)).store(dx + i);
-        if (i < n) {
-            const int count = int(n - i);
-            (Vec<T>::load(y + i, count, T(1)) * (Vec<T>::load(g + i, count, T(1)) - dot))
-                .store(dx + i, count);
-        }
+        write_row(
+            dx, n, stream, [&](int64_t i, int count) __attribute__((always_inline)) {
+                fetch_next(y + i, n);
+                fetch_next(g + i, n);
+                return load(y + i, count, T(1)) * (load(g + i, count, T(1)) - dot);
+            });
     }
+    if (stream) stream_fence();
 }
 
 }  // namespace
