@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/report/report.h"
 #include "engine/error.h"
+#include "engine/trace.h"
 #include "models/tasks/comparison.h"
 
 namespace mercer::cli {
@@ -32,12 +33,12 @@ std::vector<MonthlySeries> chosen_series(const DemoOptions& options) {
 }
 
 // Better now than after the training.
-void require_writable(const std::filesystem::path& file) {
+void require_writable(const char* what, const char* option, const std::filesystem::path& file) {
     const auto parent = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
     if (access(parent.c_str(), W_OK) != 0 || std::filesystem::is_directory(file))
-        throw IoError("demo",
-                      "the report cannot be written to " + file.string() +
-                          "; name a file in a folder that exists and is writable with --out");
+        throw IoError("demo", std::string(what) + " cannot be written to " + file.string() +
+                                  "; name a file in a folder that exists and is writable with " +
+                                  option);
 }
 
 // Columns count code points: names hold dashes and subscripts.
@@ -65,10 +66,16 @@ void print_table(const Comparison& c) {
 
 void run_demo(const DemoOptions& options) {
     const auto started = std::chrono::steady_clock::now();
-    require_writable(options.out);
+    require_writable("the report", "--out", options.out);
+    Trace trace;
+    if (!options.trace.empty()) {
+        require_writable("the profile", "--trace", options.trace);
+        trace.start();
+    }
     std::vector<Comparison> results;
     Progress line(options.quiet);
     for (const MonthlySeries& series : chosen_series(options)) {
+        const TraceScope scope(series.name);
         const ComparisonOptions comparison{
             .seed = options.seed, .heads = usual_heads(series), .fit = {.epochs = options.epochs}};
         results.push_back(
@@ -77,6 +84,10 @@ void run_demo(const DemoOptions& options) {
             }));
     }
     line.clear();
+    if (trace.running()) {
+        trace.stop();
+        trace.write_chrome(options.trace);
+    }
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     const nlohmann::json report =

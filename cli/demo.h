@@ -14,6 +14,7 @@ struct DemoOptions {
     int epochs = 1000;
     std::string series = "both";  // co2, airline or both
     std::filesystem::path data;   // when given: this series instead
+    std::filesystem::path trace;  // when given: where the profile goes
     bool quiet = false;
     std::string command;  // as typed, for the report
 };

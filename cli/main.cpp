@@ -35,7 +35,8 @@ int parse_and_run(int argc, char** argv) {
     app.set_version_flag("--version", "mercer " MERCER_VERSION);
     app.require_subcommand(1);
     app.footer(
-        "Environment: MERCER_THREADS=n, MERCER_ISA=scalar|avx2|avx512|neon.\n"
+        "Environment: MERCER_THREADS=n, MERCER_ISA=scalar|avx2|avx512|neon, "
+        "MERCER_CHECK_FINITE=nan|inf.\n"
         "Exit status: 0 ok, 1 failure, 2 usage, 3 bad input, 4 numerical failure, 5 input or "
         "output failed.");
 
@@ -59,6 +60,9 @@ int parse_and_run(int argc, char** argv) {
                      "A series of your own: CSV with columns month (1959-01) and value")
         ->type_name("FILE.csv")
         ->excludes(series);
+    demo->add_option("--trace", options.trace,
+                     "Where each operation's time goes, for ui.perfetto.dev; with few epochs")
+        ->type_name("FILE.json");
     demo->add_flag("--quiet", options.quiet, "No progress on stderr");
     const CLI::App* info =
         app.add_subcommand("info", "What this build is and what it found on the machine");

@@ -67,6 +67,7 @@ struct Bad {
 /// nullopt: all is well. Any strides.
 std::optional<Bad> find_bad(const Tensor& t, bool infinities) {
     if (!t.defined() || !is_floating(t.dtype()) || t.count() == 0) return std::nullopt;
+    if (t.device().kind != Device::Kind::cpu) return std::nullopt;  // not ours to read
     const Tensor dense = t.contiguous();
     if (all_fine(dense, infinities)) return std::nullopt;
     Bad bad;

@@ -29,7 +29,7 @@ Tensor pair(const char* name, cpu::PointwiseFn kernel, const Tensor& a, const Te
 }
 
 Tensor single(const char* name, cpu::PointwiseFn kernel, const Tensor& x) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, {&x});
     Tensor out = Tensor::empty(x.shape(), DType::boolean);
     const Tensor* const in[] = {&x};
     const Strides strides[] = {x.strides()};

@@ -142,7 +142,7 @@ ConvolutionAttrs transposed_attrs(const char* operation, int axes, const Shape& 
 }
 
 Tensor Conv2d::forward(const Attrs& a, std::span<const Tensor> in) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, in);
     check_types(name, in[0], in[1], in[2], in[1].size(0));
     const Tensor x = in[0].contiguous(), w = in[1].contiguous();
     const Tensor bias = in[2].defined() ? in[2].contiguous() : Tensor();
@@ -155,7 +155,7 @@ Tensor Conv2d::forward(const Attrs& a, std::span<const Tensor> in) {
 }
 
 Tensor ConvTranspose2d::forward(const Attrs& a, std::span<const Tensor> in) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, in);
     check_types(name, in[0], in[1], in[2], in[1].size(1) * a.groups);
     const Tensor y = in[0].contiguous(), w = in[1].contiguous();
     const Tensor bias = in[2].defined() ? in[2].contiguous() : Tensor();
@@ -169,7 +169,7 @@ Tensor ConvTranspose2d::forward(const Attrs& a, std::span<const Tensor> in) {
 }
 
 Tensor Conv2dWeights::forward(const Attrs& a, std::span<const Tensor> in) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, in);
     check_types(name, in[0], in[1], {}, 0);
     const Tensor x = in[0].contiguous(), y = in[1].contiguous();
     const int64_t from = x.size(1) / a.groups;
@@ -184,16 +184,16 @@ Tensor Conv2dWeights::forward(const Attrs& a, std::span<const Tensor> in) {
 Tensor convolve(const Tensor& x, const Tensor& w, const Tensor& bias,
                 const ConvolutionAttrs& attrs) {
     const Tensor in[] = {x, w, bias};
-    return Conv2d::forward(attrs, in);
+    return compute<Conv2d>(attrs, in);
 }
 Tensor convolve_transpose(const Tensor& y, const Tensor& w, const Tensor& bias,
                           const ConvolutionAttrs& attrs) {
     const Tensor in[] = {y, w, bias};
-    return ConvTranspose2d::forward(attrs, in);
+    return compute<ConvTranspose2d>(attrs, in);
 }
 Tensor convolve_weights(const Tensor& x, const Tensor& y, const ConvolutionAttrs& attrs) {
     const Tensor in[] = {x, y};
-    return Conv2dWeights::forward(attrs, in);
+    return compute<Conv2dWeights>(attrs, in);
 }
 
 #define MERCER_VALUE Tensor

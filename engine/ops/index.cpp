@@ -155,7 +155,7 @@ Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype) {
 
 Tensor scatter(const Tensor& x, const Tensor& index, const Tensor& source, int axis) {
     const Tensor in[] = {x, index, source};
-    return Scatter::forward({normal_axis("scatter", axis, x.rank())}, in);
+    return compute<Scatter>({normal_axis("scatter", axis, x.rank())}, in);
 }
 Tensor gather(const Tensor& x, const Tensor& index, int axis) {
     const Tensor in[] = {x, index};

@@ -99,7 +99,7 @@ Tensor identity(int64_t n, DType dtype) {
 }
 
 Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, x);
     check_square(name, x[0]);
     const int64_t n = x[0].size(-1), batch = n ? x[0].count() / (n * n) : 0;
     // The transposed lower triangle is the upper one that the factor is made of, row by row.
@@ -115,7 +115,7 @@ Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
 }
 
 Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, in);
     check_pair(name, in[0], in[1]);
     const int64_t n = in[0].size(-1), k = in[1].size(-1);
     const Shape batch =
@@ -166,7 +166,7 @@ void solve_in_place(const char* operation, const Tensor& a, const Tensor& x) {
 }  // namespace
 
 Tensor Solve::forward(const Attrs&, std::span<const Tensor> in) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, in);
     check_pair(name, in[0], in[1]);
     const int64_t n = in[0].size(-1), k = in[1].size(-1);
     const Shape batch =
@@ -177,7 +177,7 @@ Tensor Solve::forward(const Attrs&, std::span<const Tensor> in) {
 }
 
 Tensor Inverse::forward(const Attrs&, std::span<const Tensor> in) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, in);
     check_square(name, in[0]);
     const Tensor x =
         fresh_copy(broadcast_to(identity(in[0].size(-1), in[0].dtype()), in[0].shape()));
@@ -186,7 +186,7 @@ Tensor Inverse::forward(const Attrs&, std::span<const Tensor> in) {
 }
 
 std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, in);
     check_square(name, in[0]);
     const int64_t n = in[0].size(-1), batch = n ? in[0].count() / (n * n) : 0;
     // LAPACK's columns are our rows: it reads the upper triangle of its matrix, our lower one.
@@ -214,15 +214,15 @@ std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
     return {values, transpose(rows).contiguous()};
 }
 
-Tensor cholesky(const Tensor& a) { return Cholesky::forward({}, {&a, 1}); }
-Tensor inverse(const Tensor& a) { return Inverse::forward({}, {&a, 1}); }
+Tensor cholesky(const Tensor& a) { return compute<Cholesky>({}, {&a, 1}); }
+Tensor inverse(const Tensor& a) { return compute<Inverse>({}, {&a, 1}); }
 Tensor triangular_solve(const Tensor& t, const Tensor& b, bool lower, bool transposed) {
     const Tensor in[] = {t, b};
-    return TriangularSolve::forward({lower, transposed}, in);
+    return compute<TriangularSolve>({lower, transposed}, in);
 }
 Tensor solve(const Tensor& a, const Tensor& b) {
     const Tensor in[] = {a, b};
-    return Solve::forward({}, in);
+    return compute<Solve>({}, in);
 }
 std::pair<Tensor, Tensor> eigh(const Tensor& a) {
     auto [values, vectors] = Eigh::forward({}, {&a, 1});

@@ -3,7 +3,8 @@
 //   struct Name {
 //       static constexpr const char* name;
 //       struct Attrs { … };                        trivially copyable
-//       static Tensor forward(const Attrs&, std::span<const Tensor>);
+//       static Tensor forward(const Attrs&, std::span<const Tensor> x);
+//                                                  const OperationScope scope(name, x);
 //                                                  checks, infers the shape, computes;
 //                                                  std::array<Tensor, n> for n results
 //       static constexpr unsigned needs(unsigned wanted);

@@ -48,6 +48,6 @@ Tensor border_index(int64_t n, int64_t before, int64_t after, PadMode mode) {
     return index;
 }
 
-Tensor padded(const Tensor& x, const Pad::Attrs& attrs) { return Pad::forward(attrs, {&x, 1}); }
+Tensor padded(const Tensor& x, const Pad::Attrs& attrs) { return compute<Pad>(attrs, {&x, 1}); }
 
 }  // namespace mercer

@@ -4,6 +4,7 @@
 
 #include "autograd/optim/adam.h"
 #include "engine/error.h"
+#include "engine/trace.h"
 
 namespace mercer {
 FitResult fit(const Parameters& parameters,
@@ -16,6 +17,7 @@ FitResult fit(const Parameters& parameters,
     Adam adam({.lr = options.lr});
     Tape tape;
     for (int epoch = 0; epoch < options.epochs; ++epoch) {
+        const TraceScope scope("epoch");
         tape.reset();
         const Binding at(tape, parameters);
         const Evaluation now = evaluate(at);

@@ -54,6 +54,19 @@ cmp -s out first || fault "another number of threads gave other numbers"
 expect 0 demo --series airline --epochs 3 --out report.html --quiet --seed 1
 if cmp -s out first; then fault "another seed gave the same numbers"; fi
 
+expect 0 demo --series airline --epochs 2 --out report.html --quiet --trace trace.json; empty err
+python3 - trace.json <<'CHECK' >out 2>err || fault "the trace is not what it should be"
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+names = {e["name"] for e in events if e["ph"] == "X"}
+missing = {"matmul", "softmax backward", "adam", "epoch", "Airline passengers"} - names
+assert not missing, missing
+CHECK
+expect 5 demo --trace absent/trace.json; empty out; holds err "--trace"
+MERCER_CHECK_FINITE=nan expect 0 demo --series airline --epochs 2 --out report.html --quiet; empty err
+MERCER_CHECK_FINITE=banana expect 3 demo --series airline --epochs 2 --out report.html --quiet
+holds err "MERCER_CHECK_FINITE"
+
 echo month,value >own.csv
 for year in 2001 2002 2003; do
     for month in 01 02 03 04 05 06 07 08 09 10 11 12; do
