@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/loss_reduction.h"
 #include "engine/padding.h"
 #include "engine/ops/pad.h"
 #include "engine/tensor.h"

@@ -16,7 +16,7 @@ using namespace mercer;
 
 namespace {
 
-// Value, first gradients, and gradients of a gradient.
+// Value, first gradients by fused kernels and as recorded, and gradients of a gradient.
 std::vector<Tensor> results(const cases::Case& c, std::span<const Tensor> inputs,
                             bool second_order) {
     Tape tape;
@@ -26,6 +26,7 @@ std::vector<Tensor> results(const cases::Case& c, std::span<const Tensor> inputs
     std::vector<Tensor> out{y.value()};
     if (y.is_constant()) return out;
     const Tensor u = randn(Key{7, 7}, y.shape(), y.dtype());
+    for (const Tensor& t : tape.gradient(y, x, {.retain = true, .cotangent = u})) out.push_back(t);
     const std::vector<Var> g = tape.gradient(y, x, CreateGraph{u});
     for (const Var& v : g) out.push_back(v.value());
     if (!second_order || g[0].is_constant()) return out;

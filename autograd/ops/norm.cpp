@@ -1,0 +1,17 @@
+// Normalisation on Vars.
+#include "engine/ops/norm.inl"
+#include "autograd/functions.h"
+#include "autograd/record.h"
+
+namespace mercer {
+
+Var layer_norm(const Var& x, const Var& gain, const Var& bias, double epsilon) {
+    return record<RowNorm<true>>(RowNorm<true>::attrs(gain, bias, epsilon), {&x, &gain, &bias})[0];
+}
+Var rms_norm(const Var& x, const Var& gain, double epsilon) {
+    const Var none;
+    return record<RowNorm<false>>(RowNorm<false>::attrs(gain, none, epsilon),
+                                  {&x, &gain, &none})[0];
+}
+
+}  // namespace mercer

@@ -1,0 +1,55 @@
+// What works on rows: forward, and the gradients of all that is differentiable.
+#include <memory>
+
+#include "bench/ops/ops.h"
+
+namespace mercer::bench {
+namespace {
+
+constexpr int64_t rows = 4096, columns = 1024;
+constexpr double all = double(rows * columns);
+
+// f of x [rows, columns] and of `parameters` of one row; memory sees x `fwd` times forward, in
+// tensors of its size, and `bwd` times backward.
+template <class F>
+void add(const std::string& name, double fwd, double bwd, int parameters, F f,
+         const char* bound = "") {
+    const auto operands = [parameters](DType dtype) {
+        std::vector<Tensor> x{randn(Key{1, 0}, {rows, columns}, dtype)};
+        for (int k = 1; k <= parameters; ++k)
+            x.push_back(randn(Key{1, uint64_t(k)}, {columns}, dtype));
+        return x;
+    };
+    add_op(
+        name + "/4096x1024 fwd", {.bytes = elements(fwd * all), .bound = bound}, [=](DType dtype) {
+            const std::vector<Tensor> x = operands(dtype);
+            return
+                [f, v = std::vector<Var>(x.begin(), x.end())] { benchmark::DoNotOptimize(f(v)); };
+        });
+    if (bwd == 0) return;
+    add_op(name + "/4096x1024 bwd", {.bytes = elements(bwd * all), .bound = bound},
+           [=](DType dtype) {
+               auto tape = std::make_shared<Tape>();
+               std::vector<Var> x;
+               for (const Tensor& t : operands(dtype)) x.push_back(tape->watch(t));
+               const Var y = f(x);
+               const GradientOptions options{.retain = true,
+                                             .cotangent = randn(Key{1, 9}, y.shape(), dtype)};
+               return [=] { benchmark::DoNotOptimize(tape->gradient(y, x, options)); };
+           });
+}
+
+}  // namespace
+
+void add_ops_rows() {
+    using Vars = std::vector<Var>;
+    const Tensor ids = cast(uniform(Key{1, 7}, {rows}, DType::f64, 0, double(columns)), DType::i64);
+    add("softmax", 2, 3, 0, [](const Vars& x) { return softmax(x[0]); });
+    add("log_softmax", 2, 3, 0, [](const Vars& x) { return log_softmax(x[0]); });
+    add("logsumexp", 1, 2, 0, [](const Vars& x) { return logsumexp(x[0], {-1}); });
+    add("cross_entropy", 1, 2, 0, [ids](const Vars& x) { return cross_entropy(x[0], ids); });
+    add("layer_norm", 2, 3, 2, [](const Vars& x) { return layer_norm(x[0], x[1], x[2]); });
+    add("rms_norm", 2, 3, 1, [](const Vars& x) { return rms_norm(x[0], x[1]); });
+}
+
+}  // namespace mercer::bench

@@ -1,0 +1,104 @@
+// log Σ exp, its logarithmic softmax and their gradients (logits_table.h). Memory traffic: sums reads
+// x once; a gradient reads its operands and writes once; log_softmax reads x, twice where a row
+// exceeds the caches, and writes y.
+#include "engine/cpu/kernels/row.h"
+#include "engine/cpu/logits_table.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+template <class T>
+void sums(const void* from, void* tops, void* sum, void* log_sums, void* totals, int64_t rows,
+          int64_t n) {
+    for (int64_t r = 0; r < rows; ++r) {
+        const T* x = static_cast<const T*>(from) + r * n;
+        ExpSum<T> e;
+        if (totals) {
+            Canonical<T, SumOp> total;
+            e = exp_sum(x, n, total);
+            static_cast<T*>(totals)[r] = total.total();
+        } else {
+            e = exp_sum(x, n);
+        }
+        static_cast<T*>(tops)[r] = e.top;
+        static_cast<T*>(sum)[r] = e.sum;
+        static_cast<T*>(log_sums)[r] = number(log(Vec<T>(e.sum)));
+    }
+}
+
+template <class T>
+void gradient(const void* from, const void* tops, const void* sums, const void* weights,
+              const int64_t* labels, void* to, int64_t rows, int64_t n, double share, double pick,
+              bool stream) {
+    for (int64_t r = 0; r < rows; ++r) {
+        const T* x = static_cast<const T*>(from) + r * n;
+        T* dx = static_cast<T*>(to) + r * n;
+        const T sum = static_cast<const T*>(sums)[r], weight = static_cast<const T*>(weights)[r];
+        const int64_t label = labels ? labels[r] : n;
+        if (sum == T(0) || label < 0) {
+            write_run(dx, n, stream, [](int64_t, int) MERCER_STEP { return Vec<T>(T(0)); });
+            continue;
+        }
+        const Vec<T> top(static_cast<const T*>(tops)[r]), w(weight), inverse(T(1) / sum);
+        const Vec<T> less(labels ? T(share) : T(0));
+        const auto at = [&](int64_t i, int count) MERCER_STEP {
+            return fma(exp(load(x + i, count, T(0)) - top), inverse, -less);
+        };
+        const auto weighted = [&](int64_t i, int count) MERCER_STEP { return at(i, count) * w; };
+        if (label >= n) {
+            write_run(dx, n, stream, weighted);
+            continue;
+        }
+        // The label's element on its own, so that no line is written twice.
+        const auto after = [&](int64_t i, int count)
+                               MERCER_STEP { return weighted(label + 1 + i, count); };
+        write_run(dx, label, stream, weighted);
+        ((at(label, 1) - Vec<T>(T(pick))) * w).store(dx + label, 1);
+        write_run(dx + label + 1, n - label - 1, stream, after);
+    }
+    if (stream) stream_fence();
+}
+
+template <class T>
+void log_softmax(const void* from, void* to, int64_t rows, int64_t n) {
+    for (int64_t r = 0; r < rows; ++r) {
+        const T* x = static_cast<const T*>(from) + r * n;
+        const ExpSum<T> e = exp_sum(x, n);
+        const Vec<T> top(e.top), log_sum = e.sum == T(0) ? Vec<T>(T(0)) : log(Vec<T>(e.sum));
+        write_run(static_cast<T*>(to) + r * n, n, false, [&](int64_t i, int count) MERCER_STEP {
+            return (load(x + i, count, T(0)) - top) - log_sum;
+        });
+    }
+}
+
+template <class T>
+void log_softmax_backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, int64_t n,
+                          bool stream) {
+    for (int64_t r = 0; r < rows; ++r) {
+        const T* y = static_cast<const T*>(y_rows) + r * n;
+        const T* g = static_cast<const T*>(g_rows) + r * n;
+        Canonical<T, SumOp> sum;
+        canonical_run<T>(
+            n,
+            [&](int64_t i, int count, Vec<T>& part)
+                MERCER_STEP { part = part + load(g + i, count, T(0)); },
+            sum);
+        const Vec<T> total(sum.total());
+        write_run(static_cast<T*>(to) + r * n, n, stream, [&](int64_t i, int count) MERCER_STEP {
+            const Vec<T> yi = load(y + i, count, T(0));
+            return select(yi == -infinity<T>(), Vec<T>(T(0)),
+                          fma(-exp(yi), total, load(g + i, count, T(0))));
+        });
+    }
+    if (stream) stream_fence();
+}
+
+}  // namespace
+
+extern const cpu::LogitsTable logits_table;
+const cpu::LogitsTable logits_table = {{sums<float>, sums<double>},
+                                       {gradient<float>, gradient<double>},
+                                       {log_softmax<float>, log_softmax<double>},
+                                       {log_softmax_backward<float>, log_softmax_backward<double>}};
+
+}  // namespace mercer::MERCER_ISA

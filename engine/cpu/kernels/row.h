@@ -1,0 +1,142 @@
+// Building blocks of kernels over a row of n contiguous elements.
+#pragma once
+
+#include "engine/cpu/canonical.h"
+#include "engine/simd/math.h"
+
+#define MERCER_STEP __attribute__((always_inline))
+
+namespace mercer::MERCER_ISA {
+
+/// The row's elements [i, i + count), the lanes beyond them `fill`.
+template <class T>
+MERCER_INLINE Vec<T> load(const T* p, int count, T fill) {
+    return count == Vec<T>::lanes ? Vec<T>::load(p) : Vec<T>::load(p, count, fill);
+}
+template <class T>
+MERCER_INLINE void store(Vec<T> v, T* p, int count) {
+    if (count == Vec<T>::lanes)
+        v.store(p);
+    else
+        v.store(p, count);
+}
+
+/// step(i, count) for every register-wide piece of [0, n).
+template <class T, class Step>
+MERCER_INLINE void for_run(int64_t n, Step step) {
+    constexpr int lanes = Vec<T>::lanes;
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) step(i, lanes);
+    if (i < n) step(i, int(n - i));
+}
+
+/// to[i] = f(i, count) for every register-wide piece of [0, n); past the caches if `stream`.
+template <class T, class F>
+MERCER_INLINE void write_run(T* to, int64_t n, bool stream, F f) {
+    constexpr int lanes = Vec<T>::lanes;
+    if (!stream || lanes == 1)
+        return for_run<T>(n, [&](int64_t i, int count)
+                                 MERCER_STEP { store(Vec<T>(f(i, count)), to + i, count); });
+    constexpr size_t bytes = sizeof(Vec<T>);
+    int64_t i = int64_t(-reinterpret_cast<size_t>(to) % bytes / sizeof(T));
+    if (i > n) i = n;
+    if (i > 0) f(0, int(i)).store(to, int(i));
+    for (; i + lanes <= n; i += lanes) f(i, lanes).stream(to + i);
+    if (i < n) f(i, int(n - i)).store(to + i, int(n - i));
+}
+
+/// canonical_for with several accumulators: step(i, count, part…).
+template <class T, class Step, class... Op>
+MERCER_INLINE void canonical_run(int64_t n, Step step, Canonical<T, Op>&... acc) {
+    constexpr int lanes = Vec<T>::lanes;
+    int64_t i = 0;
+    for (; i + canonical_lanes <= n; i += canonical_lanes)
+#pragma GCC unroll 8
+        for (int k = 0; k < canonical_lanes / lanes; ++k)
+            step(i + k * lanes, lanes, acc.part[k]...);
+    for (int k = 0; i < n; ++k, i += lanes)
+        step(i, int(n - i < lanes ? n - i : lanes), acc.part[k]...);
+}
+
+/// A formula of one number.
+template <class T>
+MERCER_INLINE T number(Vec<T> v) {
+    T lane[Vec<T>::lanes];
+    v.store(lane);
+    return lane[0];
+}
+
+// The maximum of what is not NaN: NaN comes back through the exponential.
+struct PlainMax : MaxOp {
+    template <class T>
+    static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
+        return select(b > a, b, a);
+    }
+};
+
+template <class T>
+MERCER_INLINE T largest_of(const T* x, int64_t n) {
+    Canonical<T, PlainMax> largest;
+    canonical_run<T>(
+        n,
+        [&](int64_t i, int count, Vec<T>& part)
+            MERCER_STEP { part = PlainMax::join(part, load(x + i, count, MaxOp::identity<T>)); },
+        largest);
+    return largest.total();
+}
+
+/// exp(x) for x ≤ 0, where no upper bound needs to be held: the same bits. NaN stays NaN.
+template <class T>
+MERCER_INLINE Vec<T> exp_falling(Vec<T> x) {
+    const auto e = exp_reduce(clamp_low(x, sizeof(T) == 4 ? T(-104) : T(-746)));
+    const Vec<T> one(T(1));
+    return scale(fma(e.r, fma(e.r, exp_polynomial(e.r), one), one), e.n);
+}
+
+/// Σ exp x where an x is +∞: +∞, or NaN where there is one. Adds Σ x to a total.
+template <class T, class... Total>
+T infinite_sum(const T* x, int64_t n, Total&... total) {
+    T sum = -MaxOp::identity<T>;
+    for (int64_t i = 0; i < n; ++i)
+        if (x[i] != x[i]) sum = x[i];
+    ((total.part[0] = Vec<T>(sum)), ...);
+    return sum;
+}
+
+/// top = max x (0 where that is no finite number) and sum = Σ exp(x − top).
+template <class T>
+struct ExpSum {
+    T top, sum;
+};
+/// One read of memory: block by block, each small enough to stay in the first-level cache for its
+/// two passes; the sum is rescaled where the maximum grew (Milakov and Gimelshein 2018, arXiv
+/// 1805.02867, algorithm 3). With a `total` (one at most), Σ x is added to it.
+template <class T, class... Total>
+MERCER_INLINE ExpSum<T> exp_sum(const T* x, int64_t n, Total&... total) {
+    constexpr int64_t block = 8192 / sizeof(T);
+    constexpr T lowest = MaxOp::identity<T>;
+    Canonical<T, SumOp> sum;
+    T largest = lowest, top = T(0);
+    for (int64_t b = 0; b < n; b += block) {
+        const int64_t count = n - b < block ? n - b : block;
+        if (const T m = largest_of(x + b, count); m > largest) {
+            if (m == -lowest) return {T(0), infinite_sum(x, n, total...)};
+            top = m;
+            const Vec<T> shrink = exp_falling(Vec<T>(largest - top));
+            for (Vec<T>& part : sum.part) part = part * shrink;
+            largest = m;
+        }
+        const Vec<T> shift(top);
+        canonical_run<T>(
+            count,
+            [&](int64_t i, int lanes, Vec<T>& part, auto&... whole) MERCER_STEP {
+                __builtin_prefetch(x + b + i + block);
+                part = part + exp_falling(load(x + b + i, lanes, lowest) - shift);
+                ((whole = whole + load(x + b + i, lanes, T(0))), ...);
+            },
+            sum, total...);
+    }
+    return {top, sum.total()};
+}
+
+}  // namespace mercer::MERCER_ISA

@@ -1,0 +1,209 @@
+#include "engine/ops/logits.h"
+
+#include <algorithm>
+
+#include "engine/cpu/dispatch.h"
+#include "engine/cpu/logits_table.h"
+#include "engine/error.h"
+#include "engine/functions.h"
+#include "engine/memory.h"
+#include "engine/ops/loss_rows.h"
+#include "engine/ops/rows.h"
+
+namespace mercer {
+
+MERCER_DISPATCH(cpu::LogitsTable, logits_table)
+
+namespace {
+
+// The reduced axes at the end, in one; and where each axis of x went.
+struct Together {
+    int axes[Dims::max_rank];
+    int rank = 0;
+    int64_t rows = 1, n = 1;
+};
+Together together(const Shape& shape, unsigned axes) {
+    Together t;
+    for (const bool reduced : {false, true})
+        for (int a = 0; a < shape.rank(); ++a)
+            if (bool(axes & (1u << a)) == reduced) {
+                t.axes[t.rank++] = a;
+                (reduced ? t.n : t.rows) *= shape[a];
+            }
+    return t;
+}
+std::span<const int> order(const Together& t) { return {t.axes, size_t(t.rank)}; }
+
+// w·(exp(x − top)/sum − …), the gradient of a sum of rows' logarithms.
+Tensor gradient(const Tensor& x, int64_t n, const Tensor& top, const Tensor& sum, const Tensor& w,
+                const int64_t* labels, double share, double pick) {
+    const Tensor dx = Tensor::empty(x.shape(), x.dtype());
+    const auto kernel = logits_table().gradient[x.dtype() == DType::f64];
+    const bool stream = streams(x);
+    for_rows(top.count(), n, [&](int64_t r, int64_t rows) {
+        kernel(at(x, r * n), at(top, r), at(sum, r), at(w, r), labels ? labels + r : nullptr,
+               at(dx, r * n), rows, n, share, pick, stream);
+    });
+    return dx;
+}
+
+}  // namespace
+
+std::array<Tensor, 3> LogSumExp::forward(const Attrs& attrs, std::span<const Tensor> in) {
+    const OperationScope scope(name, in);
+    require_floating(name, in[0]);
+    const Together t = together(in[0].shape(), attrs.axes);
+    const Tensor x = permute(in[0], order(t)).contiguous(),
+                 top = Tensor::empty({t.rows}, x.dtype()), sum = Tensor::empty({t.rows}, x.dtype()),
+                 log_sum = Tensor::empty({t.rows}, x.dtype());
+    const auto kernel = logits_table().sums[x.dtype() == DType::f64];
+    for_rows(t.rows, t.n, [&](int64_t r, int64_t rows) {
+        kernel(at(x, r * t.n), at(top, r), at(sum, r), at(log_sum, r), nullptr, rows, t.n);
+    });
+    Shape shape = kept_shape(in[0].shape(), attrs.axes);
+    if (!attrs.keep)
+        for (int a = shape.rank() - 1; a >= 0; --a)
+            if (attrs.axes & (1u << a)) shape.erase(a);
+    return {reshape(top + log_sum, shape), top, sum};
+}
+
+Tensor LogSumExp::backward(const Attrs& attrs, const Tensor& from, const Tensor& top,
+                           const Tensor& sum, const Tensor& g) {
+    const OperationScope scope(name, {&from, &top, &sum, &g});
+    const Together t = together(from.shape(), attrs.axes);
+    const Tensor dx = gradient(permute(from, order(t)).contiguous(), t.n, top, sum, g.contiguous(),
+                               nullptr, 0, 0);
+    int back[Dims::max_rank];
+    for (int a = 0; a < t.rank; ++a) back[t.axes[a]] = a;
+    return permute(dx, std::span<const int>(back, size_t(t.rank)));
+}
+
+Tensor LogSoftmax::forward(const Attrs& attrs, std::span<const Tensor> in) {
+    const OperationScope scope(name, in);
+    require_floating(name, in[0]);
+    const Tensor x = as_rows(in[0], attrs.axis), y = Tensor::empty(x.shape(), x.dtype());
+    const auto kernel = logits_table().log_softmax[x.dtype() == DType::f64];
+    const int64_t n = x.shape().back();
+    for_rows(rows_of(x), n,
+             [&](int64_t r, int64_t rows) { kernel(at(x, r * n), at(y, r * n), rows, n); });
+    return from_rows(y, attrs.axis);
+}
+
+Tensor LogSoftmax::backward(const Attrs& attrs, const Tensor& out, const Tensor& gradient) {
+    const OperationScope scope(name, {&out, &gradient});
+    const Tensor y = as_rows(out, attrs.axis), g = as_rows(gradient, attrs.axis),
+                 dx = Tensor::empty(y.shape(), y.dtype());
+    const auto kernel = logits_table().log_softmax_backward[y.dtype() == DType::f64];
+    const bool stream = streams(y);
+    const int64_t n = y.shape().back();
+    for_rows(rows_of(y), n, [&](int64_t r, int64_t rows) {
+        kernel(at(y, r * n), at(g, r * n), at(dx, r * n), rows, n, stream);
+    });
+    return from_rows(dx, attrs.axis);
+}
+
+Tensor row_labels(const char* operation, const Tensor& x, const Tensor& ids, int64_t ignore) {
+    if (ids.dtype() != DType::i64)
+        throw DTypeError(operation, "class ids must be i64, got " +
+                                        std::string(name_of(ids.dtype())) + "; use cast");
+    Shape rows = x.shape();
+    if (rows.rank() > 0) rows.erase(rows.rank() - 1);
+    if (x.rank() == 0 || !(ids.shape() == rows))
+        throw ShapeError(operation, "class ids must have the shape of x without its last axis: x " +
+                                        to_string(x.shape()) + " vs ids " + to_string(ids.shape()));
+    Tensor labels = ids.clone();
+    int64_t* p = labels.mutable_data<int64_t>();
+    for (int64_t r = 0; r < labels.count(); ++r)
+        if (p[r] == ignore)
+            p[r] = -1;
+        else if (p[r] < 0 || p[r] >= x.shape().back())
+            throw ValueError(operation, "class id " + std::to_string(p[r]) + " is outside [0, " +
+                                            std::to_string(x.shape().back()) + ")");
+    return labels;
+}
+int64_t labelled(const Tensor& labels) {
+    const int64_t* p = labels.data<int64_t>();
+    return std::count_if(p, p + labels.count(), [](int64_t id) { return id >= 0; });
+}
+
+std::array<Tensor, 3> CrossEntropy::forward(const Attrs& attrs, std::span<const Tensor> in) {
+    const OperationScope scope(name, in);
+    require_floating(name, in[0]);
+    if (!(attrs.smoothing >= 0 && attrs.smoothing < 1))
+        throw ValueError(
+            name, "label_smoothing must be in [0, 1), got " + std::to_string(attrs.smoothing));
+    const Tensor labels = row_labels(name, in[0], in[1], attrs.ignore), x = in[0].contiguous(),
+                 top = Tensor::empty(labels.shape(), x.dtype()),
+                 sum = Tensor::empty(labels.shape(), x.dtype()),
+                 loss = Tensor::empty(labels.shape(), x.dtype());
+    const bool smooth = attrs.smoothing > 0;
+    const Tensor total = smooth ? Tensor::empty(labels.shape(), x.dtype()) : Tensor();
+    const auto kernel = logits_table().sums[x.dtype() == DType::f64];
+    const int64_t n = x.shape().back();
+    visit(x.dtype(), [&]<class T>(T) {
+        const auto value = [](const Tensor& t) { return static_cast<T*>(t.raw()); };
+        const int64_t* label = labels.data<int64_t>();
+        const T keep = T(1 - attrs.smoothing), share = T(attrs.smoothing);
+        for_rows(labels.count(), n, [&](int64_t first, int64_t rows) {
+            kernel(at(x, first * n), at(top, first), at(sum, first), at(loss, first),
+                   smooth ? at(total, first) : nullptr, rows, n);
+            // loss holds log Σ exp(x − top): add top − x_label, or the mean over the smoothed target.
+            for (int64_t r = first; r < first + rows; ++r) {
+                T& out = value(loss)[r];
+                if (label[r] < 0) {
+                    out = T(0);
+                    continue;
+                }
+                const T m = value(top)[r], away = m - value(x)[r * n + label[r]];
+                out += smooth ? keep * away + share * (m - value(total)[r] / T(n)) : away;
+            }
+        });
+    });
+    return {reduced_loss(loss, attrs.reduction, labelled(labels)), top, sum};
+}
+
+Tensor CrossEntropy::backward(const Attrs& attrs, const Tensor& x, const Tensor& ids,
+                              const Tensor& top, const Tensor& sum, const Tensor& g) {
+    const OperationScope scope(name, {&x, &ids, &top, &sum, &g});
+    const Tensor labels = row_labels(name, x, ids, attrs.ignore);
+    const Tensor w =
+        loss_weights(g, attrs.reduction, labelled(labels), labels.shape()).contiguous();
+    const int64_t n = x.shape().back();
+    return gradient(x.contiguous(), n, top, sum, w, labels.data<int64_t>(),
+                    attrs.smoothing / double(n), 1 - attrs.smoothing);
+}
+
+Tensor CrossEntropy::targets(const Attrs& attrs, const Tensor& labels, int64_t classes,
+                             DType dtype) {
+    Shape shape = labels.shape();
+    shape.push_back(classes);
+    Tensor out = Tensor::zeros(shape, dtype);
+    const int64_t* label = labels.data<int64_t>();
+    visit(dtype, [&]<class T>(T) {
+        T* to = static_cast<T*>(out.raw());
+        const T share = T(attrs.smoothing / double(classes));
+        for (int64_t r = 0; r < labels.count(); ++r)
+            if (label[r] >= 0) {
+                std::fill_n(to + r * classes, classes, share);
+                to[r * classes + label[r]] += T(1 - attrs.smoothing);
+            }
+    });
+    return out;
+}
+
+Tensor logsumexp(const Tensor& x, std::span<const int> axes, bool keep) {
+    return compute<LogSumExp>(reduce_axes("logsumexp", axes, x.rank(), keep), {&x, 1})[0];
+}
+Tensor logsumexp(const Tensor& x, std::initializer_list<int> axes, bool keep) {
+    return logsumexp(x, std::span(axes.begin(), axes.size()), keep);
+}
+Tensor log_softmax(const Tensor& x, int axis) {
+    return compute<LogSoftmax>({normal_axis("log_softmax", axis, x.rank())}, {&x, 1});
+}
+Tensor cross_entropy(const Tensor& logits, const Tensor& ids, double smoothing, int64_t ignore,
+                     LossReduction reduction) {
+    const Tensor in[] = {logits, ids};
+    return compute<CrossEntropy>({smoothing, ignore, reduction}, in)[0];
+}
+
+}  // namespace mercer

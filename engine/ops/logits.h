@@ -1,0 +1,65 @@
+// What stands on Σ exp: its logarithm, the logarithm of the softmax, and the cross entropy.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "engine/loss_reduction.h"
+#include "engine/ops/op.h"
+#include "engine/ops/reduce.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+/// Results: log Σ exp x; of each row the largest x and Σ exp(x − largest).
+struct MERCER_API LogSumExp {
+    static constexpr const char* name = "logsumexp";
+    using Attrs = ReduceAttrs;
+    static std::array<Tensor, 3> forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) {
+        return input_bit(0) | output_bit | output_bit_of(1) | output_bit_of(2);
+    }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+    /// g·exp(x − top)/sum: first order only.
+    static Tensor backward(const Attrs&, const Tensor& x, const Tensor& top, const Tensor& sum,
+                           const Tensor& g);
+};
+
+struct MERCER_API LogSoftmax {
+    static constexpr const char* name = "log_softmax";
+    struct Attrs {
+        int axis;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return output_bit; }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+    /// g − exp(y)·Σ g: first order only.
+    static Tensor backward(const Attrs&, const Tensor& y, const Tensor& g);
+};
+
+/// Inputs: logits […, classes], ids […] (i64). Results: the loss; of each row the largest logit and
+/// Σ exp(x − largest).
+struct MERCER_API CrossEntropy {
+    static constexpr const char* name = "cross_entropy";
+    struct Attrs {
+        double smoothing;
+        int64_t ignore;
+        LossReduction reduction;
+    };
+    static std::array<Tensor, 3> forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) {
+        return input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2);
+    }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+    /// w·(softmax − target) by row, written once: first order only.
+    static Tensor backward(const Attrs&, const Tensor& x, const Tensor& ids, const Tensor& top,
+                           const Tensor& sum, const Tensor& g);
+    /// The target distribution of every row, (1 − smoothing)·onehot + smoothing/classes, and zeros
+    /// where the id is ignored.
+    static Tensor targets(const Attrs&, const Tensor& ids, int64_t classes, DType dtype);
+};
+
+}  // namespace mercer

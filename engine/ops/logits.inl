@@ -1,0 +1,62 @@
+// d log Σ exp = softmax; dx of log_softmax = g − exp(y)·Σ g; dx of the cross entropy = w·(softmax −
+// target). Included by autograd/ops/logits.cpp only.
+#pragma once
+
+#include <limits>
+#include <type_traits>
+
+#include "engine/functions.h"
+#include "engine/ops/logits.h"
+#include "engine/ops/loss_rows.h"
+
+namespace mercer {
+
+/// Where x is −∞.
+inline Tensor is_masked(const Tensor& x) {
+    return equal(x, Tensor::scalar(-std::numeric_limits<double>::infinity(), x.dtype()));
+}
+
+template <class X>
+void LogSumExp::vjp(Vjp<X>& c) {
+    const Attrs& attrs = c.template attrs<Attrs>();
+    if constexpr (std::is_same_v<X, Tensor>) {
+        c.give(0, backward(attrs, c.in(0), c.out(1), c.out(2), c.g()));
+    } else {
+        const X zero(Tensor::zeros({}, c.dtype())), y = c.out();
+        const Shape kept = kept_shape(c.in_shape(0), attrs.axes);
+        const X log_sum = reshape(where(is_masked(y.value()), zero, y), kept);
+        c.give(0, reshape(c.g(), kept) * exp(c.in(0) - log_sum));
+    }
+}
+
+template <class X>
+void LogSoftmax::vjp(Vjp<X>& c) {
+    const Attrs& attrs = c.template attrs<Attrs>();
+    if constexpr (std::is_same_v<X, Tensor>) {
+        c.give(0, backward(attrs, c.out(), c.g()));
+    } else {
+        const X zero(Tensor::zeros({}, c.dtype())), y = c.out(), g = c.g();
+        c.give(0, where(is_masked(y.value()), zero, g - exp(y) * sum(g, {attrs.axis}, true)));
+    }
+}
+
+template <class X>
+void CrossEntropy::vjp(Vjp<X>& c) {
+    const Attrs& attrs = c.template attrs<Attrs>();
+    const Tensor ids = c.value(1);
+    if constexpr (std::is_same_v<X, Tensor>) {
+        c.give(0, backward(attrs, c.in(0), ids, c.out(1), c.out(2), c.g()));
+    } else {
+        const X x = c.in(0);
+        const Tensor labels = row_labels(name, x.value(), ids, attrs.ignore);
+        Shape column = labels.shape();
+        column.push_back(1);
+        const Tensor ignored = equal(labels, Tensor::full({}, -1, DType::i64));
+        const X target(targets(attrs, labels, x.size(-1), x.dtype()));
+        const X w = loss_weights(c.g(), attrs.reduction, labelled(labels), labels.shape());
+        c.give(0, where(reshape(ignored, column), X(Tensor::zeros({}, c.dtype())),
+                        reshape(w, column) * (softmax(x) - target)));
+    }
+}
+
+}  // namespace mercer

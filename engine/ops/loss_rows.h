@@ -1,0 +1,28 @@
+// Class ids of rows, and weights of their losses.
+#pragma once
+
+#include "engine/loss_reduction.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+/// `ids`, which must be i64 of x's shape without the last axis, as labels: −1 where `ignore`.
+/// ValueError for another one outside [0, classes).
+Tensor row_labels(const char* operation, const Tensor& x, const Tensor& ids, int64_t ignore);
+int64_t labelled(const Tensor& labels);
+
+/// Losses of rows (or elements) to one, `counted` of them in the mean.
+template <class X>
+X reduced_loss(const X& losses, LossReduction reduction, int64_t counted) {
+    if (reduction == LossReduction::none) return losses;
+    const X total = sum(losses);
+    return reduction == LossReduction::sum ? total : total / double(counted);
+}
+/// Its adjoint: the weight of each loss, of `shape`.
+template <class X>
+X loss_weights(const X& g, LossReduction reduction, int64_t counted, const Shape& shape) {
+    if (reduction == LossReduction::none) return g;
+    return broadcast_to(reduction == LossReduction::sum ? g : g * (1.0 / double(counted)), shape);
+}
+
+}  // namespace mercer

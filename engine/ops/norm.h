@@ -1,0 +1,40 @@
+// Normalisation of rows: layer norm and its root-mean-square form.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "engine/ops/op.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+/// Inputs: x, gain, bias (each may be undefined; of the shape of x's last axes). Results: y; mean and
+/// scale = 1/√(var + ε) of each row.
+template <bool centred>
+struct MERCER_API RowNorm {
+    static constexpr const char* name = centred ? "layer_norm" : "rms_norm";
+    struct Attrs {
+        int axes;  // the last ones, over which x is normalised
+        double epsilon;
+    };
+    /// As many axes as gain or bias has, else one.
+    template <class X>
+    static Attrs attrs(const X& gain, const X& bias, double epsilon) {
+        return {gain.defined() ? gain.rank() : bias.defined() ? bias.rank() : 1, epsilon};
+    }
+    static std::array<Tensor, 3> forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) {
+        return input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2);
+    }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+    /// dx, dgain, dbias in one pass over x and g: first order only, tested against the text of vjp.
+    /// The last two stay undefined unless `parameters`.
+    static std::array<Tensor, 3> backward(const Tensor& x, const Tensor& gain, const Tensor& mean,
+                                          const Tensor& scale, const Tensor& g, bool parameters);
+};
+extern template struct RowNorm<true>;
+extern template struct RowNorm<false>;
+
+}  // namespace mercer

@@ -1,0 +1,38 @@
+// What operations on rows share: an axis brought to the end, row-major, for kernels that see rows of
+// n contiguous elements.
+#pragma once
+
+#include "engine/cpu/pointwise.h"
+#include "engine/parallel.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+/// Throws DTypeError unless x is f32 or f64.
+void require_floating(const char* operation, const Tensor& x);
+
+/// The axis exchanged with the last one, row-major; from_rows() exchanges them back.
+Tensor as_rows(const Tensor& x, int axis);
+Tensor from_rows(const Tensor& rows, int axis);
+
+/// Whether a kernel that writes a result like x writes it past the caches.
+inline bool streams(const Tensor& x) {
+    return x.count() * int64_t(size_of(x.dtype())) >= cpu::stream_from;
+}
+
+/// body(first row, rows) over pieces of all rows, each of n elements.
+template <class Body>
+void for_rows(int64_t rows, int64_t n, Body body) {
+    parallel_for(rows, grain_for(n / 4 + 1),
+                 [&](int64_t begin, int64_t end) { body(begin, end - begin); });
+}
+inline int64_t rows_of(const Tensor& x) {
+    return x.shape().back() ? x.count() / x.shape().back() : 0;
+}
+
+/// Element i of a row-major tensor.
+inline char* at(const Tensor& x, int64_t i) {
+    return static_cast<char*>(x.raw()) + i * int64_t(size_of(x.dtype()));
+}
+
+}  // namespace mercer
