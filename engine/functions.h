@@ -1,6 +1,7 @@
 // Operations on tensors, eager: each returns a new value (or a view) at once.
 #pragma once
 
+#include <array>
 #include <initializer_list>
 #include <span>
 #include <string_view>

@@ -1,0 +1,185 @@
+// Sums, extrema, weighted sums, products and softmax over segments of rows:
+//   out[s] = ⊕_{k in s} w[k]·x[row[k]],   out[k] = ⟨a[s], b[row[k]]⟩,   y[k] = exp(x[k] − m_s) / Σ_s exp(x[k] − m_s).
+// Columns in registers, rows one after the other in ascending k, so that the order does not depend on the width of a
+// register. Memory: each row once, each result once. A sum of single elements in place has no columns to fill registers
+// with; it takes the canonical order. Rows that are picked are asked for early.
+#include "engine/cpu/canonical.h"
+#include "engine/cpu/segment_table.h"
+#include "engine/simd/math.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+using cpu::Segments;
+
+/// `count` = 0 stands for a full register.
+template <class T>
+MERCER_INLINE Vec<T> load(const T* p, int count, T fill = T(0)) {
+    return count ? Vec<T>::load(p, count, fill) : Vec<T>::load(p);
+}
+template <class T>
+MERCER_INLINE void store(Vec<T> v, T* p, int count) {
+    if (count)
+        v.store(p, count);
+    else
+        v.store(p);
+}
+
+template <int n>
+struct Int {};
+
+/// Calls f(column, registers as a constant, count) over the columns: eight registers at a time, four, one, a part of one.
+template <class T, class F>
+MERCER_INLINE void for_columns(int64_t width, F f) {
+    constexpr int lanes = Vec<T>::lanes;
+    int64_t c = 0;
+    for (; c + 8 * lanes <= width; c += 8 * lanes) f(c, Int<8>{}, 0);
+    for (; c + 4 * lanes <= width; c += 4 * lanes) f(c, Int<4>{}, 0);
+    for (; c + lanes <= width; c += lanes) f(c, Int<1>{}, 0);
+    if (c < width) f(c, Int<1>{}, int(width - c));
+}
+
+constexpr int64_t ahead = 12;  // rows between asking and using
+
+template <class Op, class T, bool weighted>
+MERCER_INLINE void accumulate(const Segments& g, const T* w, const T* x, T empty, T* out) {
+    constexpr int lanes = Vec<T>::lanes;
+    const int64_t last = g.offsets[g.end];
+    for (int64_t s = g.begin; s < g.end; ++s) {
+        const int64_t from = g.offsets[s], to = g.offsets[s + 1];
+        for_columns<T>(
+            g.width, [&]<int n>(int64_t c, Int<n>, int count) __attribute__((always_inline)) {
+                Vec<T> part[n];
+                for (int r = 0; r < n; ++r) part[r] = Vec<T>(Op::template identity<T>);
+                for (int64_t k = from; k < to; ++k) {
+                    const T* p = x + (g.row ? g.row[k] : k) * g.stride + c;
+                    if (g.row && k + ahead < last) {
+                        const char* next =
+                            reinterpret_cast<const char*>(x + g.row[k + ahead] * g.stride + c);
+                        for (int b = 0; b < n * lanes * int(sizeof(T)); b += 64)
+                            __builtin_prefetch(next + b);
+                    }
+                    const Vec<T> weight(weighted ? w[k] : T(1));
+#pragma GCC unroll 8
+                    for (int r = 0; r < n; ++r) {
+                        const Vec<T> v = load(p + r * lanes, count);
+                        part[r] = weighted ? fma(weight, v, part[r]) : Op::join(part[r], v);
+                    }
+                }
+                for (int r = 0; r < n; ++r)
+                    store(from == to ? Vec<T>(empty) : part[r], out + s * g.stride + c + r * lanes,
+                          count);
+            });
+    }
+}
+
+template <class Op, class T>
+void reduce(const Segments& g, const void* from, double empty, void* to) {
+    const T* x = static_cast<const T*>(from);
+    T* out = static_cast<T*>(to);
+    if (g.stride > 1 || g.row) return accumulate<Op, T, false>(g, nullptr, x, T(empty), out);
+    for (int64_t s = g.begin; s < g.end; ++s) {
+        const int64_t first = g.offsets[s], n = g.offsets[s + 1] - first;
+        Canonical<T, Op> acc;
+        canonical_for(
+            acc, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
+                const T* p = x + first + i;
+                part = Op::join(part, count == Vec<T>::lanes
+                                          ? Vec<T>::load(p)
+                                          : Vec<T>::load(p, count, Op::template identity<T>));
+            });
+        out[s] = n ? acc.total() : T(empty);
+    }
+}
+
+template <class T>
+void product(const Segments& g, const void* w, const void* x, void* out) {
+    accumulate<SumOp, T, true>(g, static_cast<const T*>(w), static_cast<const T*>(x), T(0),
+                               static_cast<T*>(out));
+}
+
+template <class T>
+void dots(const Segments& g, const void* left, const void* right, void* to) {
+    const T* b = static_cast<const T*>(right);
+    T* out = static_cast<T*>(to);
+    const int64_t last = g.offsets[g.end];
+    for (int64_t s = g.begin; s < g.end; ++s) {
+        const T* a = static_cast<const T*>(left) + s * g.stride;
+        for (int64_t k = g.offsets[s]; k < g.offsets[s + 1]; ++k) {
+            const T* p = b + g.row[k] * g.stride;
+            if (k + ahead < last)
+                for (int64_t c = 0; c < g.width && c < 256; c += 64 / int(sizeof(T)))
+                    __builtin_prefetch(b + g.row[k + ahead] * g.stride + c);
+            Canonical<T, SumOp> sum;
+            canonical_for(
+                sum,
+                g.width, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
+                    const int some = count == Vec<T>::lanes ? 0 : count;
+                    part = fma(load(a + i, some), load(p + i, some), part);
+                });
+            out[k] = sum.total();
+        }
+    }
+}
+
+// NaN may be lost here; it comes back through the exponential.
+template <class T>
+MERCER_INLINE Vec<T> plain_max(Vec<T> a, Vec<T> b) {
+    return select(b > a, b, a);
+}
+
+template <class T>
+void softmax(const Segments& g, const void* from, void* to) {
+    const T* x = static_cast<const T*>(from);
+    T* y = static_cast<T*>(to);
+    constexpr T lowest = MaxOp::identity<T>;
+    for (int64_t s = g.begin; s < g.end; ++s)
+        for (int64_t c = 0; c < g.width; c += Vec<T>::lanes) {
+            const int count = g.width - c < Vec<T>::lanes ? int(g.width - c) : 0;
+            const int64_t first = g.offsets[s] * g.stride + c,
+                          end = g.offsets[s + 1] * g.stride + c;
+            Vec<T> top(lowest), sum(T(0));
+            for (int64_t i = first; i < end; i += g.stride)
+                top = plain_max(top, load(x + i, count));
+            top = select(top == Vec<T>(lowest), Vec<T>(T(0)),
+                         top);  // −∞ only: exp gives zeros, and so do we
+            for (int64_t i = first; i < end; i += g.stride) {
+                const Vec<T> e = exp(load(x + i, count) - top);
+                store(e, y + i, count);
+                sum = sum + e;
+            }
+            const Vec<T> scale = select(sum == Vec<T>(T(0)), Vec<T>(T(0)), Vec<T>(T(1)) / sum);
+            for (int64_t i = first; i < end; i += g.stride)
+                store(load(y + i, count) * scale, y + i, count);
+        }
+}
+
+template <class T>
+void softmax_backward(const Segments& g, const void* ys, const void* gs, void* to) {
+    const T *y = static_cast<const T*>(ys), *grad = static_cast<const T*>(gs);
+    T* dx = static_cast<T*>(to);
+    for (int64_t s = g.begin; s < g.end; ++s)
+        for (int64_t c = 0; c < g.width; c += Vec<T>::lanes) {
+            const int count = g.width - c < Vec<T>::lanes ? int(g.width - c) : 0;
+            const int64_t first = g.offsets[s] * g.stride + c,
+                          end = g.offsets[s + 1] * g.stride + c;
+            Vec<T> dot(T(0));
+            for (int64_t i = first; i < end; i += g.stride)
+                dot = fma(load(grad + i, count), load(y + i, count), dot);
+            for (int64_t i = first; i < end; i += g.stride)
+                store(load(y + i, count) * (load(grad + i, count) - dot), dx + i, count);
+        }
+}
+
+}  // namespace
+
+extern const cpu::SegmentTable segment_table;
+const cpu::SegmentTable segment_table = {{{reduce<SumOp, float>, reduce<SumOp, double>},
+                                          {reduce<MaxOp, float>, reduce<MaxOp, double>},
+                                          {reduce<MinOp, float>, reduce<MinOp, double>}},
+                                         {product<float>, product<double>},
+                                         {dots<float>, dots<double>},
+                                         {softmax<float>, softmax<double>},
+                                         {softmax_backward<float>, softmax_backward<double>}};
+
+}  // namespace mercer::MERCER_ISA

@@ -1,0 +1,165 @@
+#include "engine/ops/segment.h"
+
+#include "engine/cpu/segment.h"
+#include "engine/error.h"
+#include "engine/functions.h"
+
+namespace mercer {
+namespace {
+
+void require_floating(const char* operation, const Tensor& x) {
+    if (!is_floating(x.dtype()))
+        throw DTypeError(operation, "works on f32 and f64, got " + std::string(name_of(x.dtype())) +
+                                        "; use cast");
+}
+
+Tensor list_of_ids(const char* operation, const char* what, const Tensor& ids) {
+    if (ids.dtype() != DType::i64)
+        throw DTypeError(operation, std::string(what) + " must be i64, got " +
+                                        std::string(name_of(ids.dtype())) + "; use cast");
+    if (ids.rank() != 1)
+        throw ShapeError(operation,
+                         std::string(what) + " must have one axis, got " + to_string(ids.shape()));
+    return ids.contiguous();
+}
+
+// What every operation here sees: dense rows and their segments.
+struct Rows {
+    Tensor x, offsets, order;
+    cpu::SegmentList list;
+    int64_t width;
+
+    Rows(const char* operation, std::span<const Tensor> in) {
+        require_floating(operation, in[0]);
+        if (in[0].rank() < 1) throw ShapeError(operation, "x needs an axis of rows, got rank 0");
+        const int64_t entries = in[0].size(0);
+        x = in[0].contiguous();
+        offsets = checked_offsets(operation, in[1], entries);
+        if (in[2].defined()) order = in[2];
+        list = {offsets.data<int64_t>(), order.defined() ? order.data<int64_t>() : nullptr,
+                offsets.count() - 1, entries};
+        width = 1;
+        for (int a = 1; a < x.rank(); ++a) width *= x.size(a);
+    }
+};
+
+Tensor reduced(const char* name, cpu::Reduction op, const SegmentAttrs& attrs,
+               std::span<const Tensor> in) {
+    const OperationScope scope(name, in);
+    const Rows rows(name, in);
+    Shape shape = rows.x.shape();
+    shape[0] = rows.list.count;
+    const Tensor out = Tensor::empty(shape, rows.x.dtype());
+    if (out.count())
+        cpu::segment_reduce(op, rows.list, rows.x.raw(), rows.width, attrs.empty, out.dtype(),
+                            out.raw());
+    return out;
+}
+
+}  // namespace
+
+Tensor checked_ids(const char* operation, const char* what, const Tensor& ids, int64_t n) {
+    const Tensor list = list_of_ids(operation, what, ids);
+    const int64_t* id = list.data<int64_t>();
+    if (cpu::all_within(id, list.count(), n)) return list;
+    int64_t k = 0;
+    while (id[k] >= 0 && id[k] < n) ++k;
+    throw ValueError(operation, std::string(what) + "[" + std::to_string(k) +
+                                    "] = " + std::to_string(id[k]) + " is outside [0, " +
+                                    std::to_string(n) + ")");
+}
+
+Tensor checked_offsets(const char* operation, const Tensor& offsets, int64_t entries) {
+    const Tensor list = list_of_ids(operation, "offsets", offsets);
+    const int64_t *at = list.data<int64_t>(), n = list.count();
+    if (n < 1)
+        throw ShapeError(operation,
+                         "offsets must have one entry more than there are segments, got none");
+    int64_t k = 1;
+    while (k < n && at[k] >= at[k - 1]) ++k;
+    if (k < n)
+        throw ValueError(operation, "offsets must ascend, but offsets[" + std::to_string(k) +
+                                        "] = " + std::to_string(at[k]) + " comes after " +
+                                        std::to_string(at[k - 1]));
+    if (at[0] != 0 || at[n - 1] != entries)
+        throw ValueError(operation, "offsets must go from 0 to the number of rows, " +
+                                        std::to_string(entries) + "; they go from " +
+                                        std::to_string(at[0]) + " to " + std::to_string(at[n - 1]));
+    return list;
+}
+
+std::pair<Tensor, Tensor> segments_of(const char* operation, const Shape& x, const Tensor& ids,
+                                      int64_t n) {
+    if (n < 0) throw ValueError(operation, "the number of segments is " + std::to_string(n));
+    const Tensor list = checked_ids(operation, "ids", ids, n);
+    if (x.rank() < 1 || x[0] != list.count())
+        throw ShapeError(operation, "ids " + to_string(ids.shape()) +
+                                        " must have one entry for each row of x " + to_string(x));
+    const Tensor offsets = Tensor::empty({n + 1}, DType::i64),
+                 order = Tensor::empty({list.count()}, DType::i64);
+    cpu::sort_ids(list.data<int64_t>(), list.count(), n, static_cast<int64_t*>(offsets.raw()),
+                  static_cast<int64_t*>(order.raw()));
+    return {offsets, order};
+}
+
+Tensor segment_ids(const Tensor& offsets, const Tensor& order) {
+    const Tensor list = offsets.contiguous();
+    const int64_t* at = list.data<int64_t>();
+    const int64_t n = list.count() - 1;
+    const int64_t* place = order.defined() ? order.data<int64_t>() : nullptr;
+    const Tensor out = Tensor::empty({at[n]}, DType::i64);
+    int64_t* id = static_cast<int64_t*>(out.raw());
+    for (int64_t s = 0; s < n; ++s)
+        for (int64_t k = at[s]; k < at[s + 1]; ++k) id[place ? place[k] : k] = s;
+    return out;
+}
+
+Tensor segment_sizes(const Tensor& offsets, int rank, DType dtype) {
+    const Tensor sizes = Tensor::empty({offsets.count() - 1}, dtype), list = offsets.contiguous();
+    const int64_t* at = list.data<int64_t>();
+    visit(dtype, [&]<class T>(T) {
+        T* size = static_cast<T*>(sizes.raw());
+        for (int64_t s = 0; s < sizes.count(); ++s)
+            size[s] = T(std::max<int64_t>(at[s + 1] - at[s], 1));
+    });
+    Shape shape = Shape::filled(rank, 1);
+    shape[0] = sizes.count();
+    return reshape(sizes, shape);
+}
+
+Tensor SegmentSum::forward(const Attrs& attrs, std::span<const Tensor> in) {
+    return reduced(name, cpu::Reduction::sum, attrs, in);
+}
+Tensor SegmentMax::forward(const Attrs& attrs, std::span<const Tensor> in) {
+    return reduced(name, cpu::Reduction::max, attrs, in);
+}
+Tensor SegmentMin::forward(const Attrs& attrs, std::span<const Tensor> in) {
+    return reduced(name, cpu::Reduction::min, attrs, in);
+}
+
+Tensor SegmentSoftmax::forward(const Attrs&, std::span<const Tensor> in) {
+    const OperationScope scope(name, in);
+    const Rows rows(name, in);
+    const Tensor out = Tensor::empty(rows.x.shape(), rows.x.dtype());
+    if (out.count())
+        cpu::segment_softmax(rows.list, rows.x.raw(), nullptr, rows.width, out.dtype(), out.raw());
+    return out;
+}
+
+Tensor SegmentSoftmax::backward(const Tensor& y, const Tensor& g, const Tensor& offsets,
+                                const Tensor& order) {
+    const OperationScope scope(name, {&y, &g});
+    const Tensor in[] = {y, offsets, order}, grad = g.contiguous();
+    const Rows rows(name, in);
+    const Tensor out = Tensor::empty(y.shape(), y.dtype());
+    if (out.count())
+        cpu::segment_softmax(rows.list, rows.x.raw(), grad.raw(), rows.width, out.dtype(),
+                             out.raw());
+    return out;
+}
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/segment.inc"
+#undef MERCER_VALUE
+
+}  // namespace mercer

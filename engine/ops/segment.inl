@@ -1,0 +1,45 @@
+// Adjoints over segments: what a segment's result gets goes to its rows. Included by autograd/ops/graphs.cpp only.
+#pragma once
+
+#include <type_traits>
+
+#include "engine/ops/segment.h"
+
+namespace mercer {
+
+template <class X>
+void SegmentSum::vjp(Vjp<X>& c) {
+    c.give(0, index_select(c.g(), segment_ids(c.value(1), c.value(2)), 0));
+}
+
+/// Equal extrema share: g · [x = y] / #[x = y]
+template <class X>
+void segment_extremum_vjp(Vjp<X>& c) {
+    const Tensor ids = segment_ids(c.value(1), c.value(2));
+    const Tensor hit = equal(c.value(0), index_select(c.out_value(), ids, 0));
+    const Tensor hits = segmented<SegmentSum>(cast(hit, c.dtype()), c.value(1), c.value(2));
+    const X share = c.g() / X(maximum(hits, Tensor::scalar(1, c.dtype())));
+    c.give(0, where(hit, index_select(share, ids, 0), X(Tensor::zeros({}, c.dtype()))));
+}
+
+template <class X>
+void SegmentMax::vjp(Vjp<X>& c) {
+    segment_extremum_vjp(c);
+}
+template <class X>
+void SegmentMin::vjp(Vjp<X>& c) {
+    segment_extremum_vjp(c);
+}
+
+template <class X>
+void SegmentSoftmax::vjp(Vjp<X>& c) {
+    const Tensor offsets = c.value(1), order = c.value(2);
+    if constexpr (std::is_same_v<X, Tensor>) {
+        c.give(0, backward(c.out(), c.g(), offsets, order));
+    } else {
+        const X dot = segmented<SegmentSum>(c.g() * c.out(), offsets, order);
+        c.give(0, c.out() * (c.g() - index_select(dot, segment_ids(offsets, order), 0)));
+    }
+}
+
+}  // namespace mercer

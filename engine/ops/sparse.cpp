@@ -1,0 +1,101 @@
+#include "engine/ops/sparse.h"
+
+#include "engine/cpu/segment.h"
+#include "engine/error.h"
+#include "engine/functions.h"
+#include "engine/ops/segment.h"
+
+namespace mercer {
+namespace {
+
+void require_matrices(const char* operation, const char* left, const Tensor& a, int rank,
+                      const char* right, const Tensor& b) {
+    if (!is_floating(a.dtype()) || a.dtype() != b.dtype())
+        throw DTypeError(operation, std::string(left) + " and " + right +
+                                        " must be both f32 or both f64, got " +
+                                        std::string(name_of(a.dtype())) + " and " +
+                                        std::string(name_of(b.dtype())) + "; use cast");
+    if (a.rank() != rank || b.rank() != 2)
+        throw ShapeError(operation, std::string(left) + " must have " + std::to_string(rank) +
+                                        " and " + right + " 2 axes, got " + to_string(a.shape()) +
+                                        " and " + to_string(b.shape()));
+}
+
+struct Checked {
+    Tensor offsets, columns;
+    cpu::SegmentList list;
+
+    Checked(const char* operation, const Tensor& at, const Tensor& where, int64_t m)
+        : offsets(checked_offsets(operation, at, where.count())),
+          columns(checked_ids(operation, "columns", where, m)),
+          list{offsets.data<int64_t>(), columns.data<int64_t>(), offsets.count() - 1,
+               columns.count()} {}
+};
+
+}  // namespace
+
+Tensor Spmm::forward(const Attrs&, std::span<const Tensor> in) {
+    const OperationScope scope(name, in);
+    require_matrices(name, "values", in[0], 1, "dense", in[1]);
+    const Tensor values = in[0].contiguous(), dense = in[1].contiguous();
+    const Checked a(name, in[2], in[3], dense.size(0));
+    if (values.count() != a.list.entries)
+        throw ShapeError(name, "values " + to_string(values.shape()) + " and columns " +
+                                   to_string(a.columns.shape()) + " must have the same size");
+    const Tensor out = Tensor::empty({a.list.count, dense.size(1)}, dense.dtype());
+    if (out.count())
+        cpu::segment_product(a.list, values.raw(), dense.raw(), dense.size(1), out.dtype(),
+                             out.raw());
+    return out;
+}
+
+Tensor Sddmm::forward(const Attrs&, std::span<const Tensor> in) {
+    const OperationScope scope(name, in);
+    require_matrices(name, "a", in[0], 2, "b", in[1]);
+    const Tensor a = in[0].contiguous(), b = in[1].contiguous();
+    const Checked p(name, in[2], in[3], b.size(0));
+    if (a.size(1) != b.size(1) || a.size(0) != p.list.count)
+        throw ShapeError(name,
+                         "a is " + to_string(a.shape()) + ", b " + to_string(b.shape()) +
+                             "; they must have as many columns, and a a row for each of the " +
+                             std::to_string(p.list.count) + " rows of the pattern");
+    const Tensor out = Tensor::empty({p.list.entries}, a.dtype());
+    if (out.count()) cpu::segment_dots(p.list, a.raw(), b.raw(), a.size(1), out.dtype(), out.raw());
+    return out;
+}
+
+std::array<Tensor, 3> coo_to_csr(const Tensor& rows, const Tensor& columns, int64_t n) {
+    const OperationScope scope("coo_to_csr", {&rows, &columns});
+    const auto [offsets, order] = segments_of("coo_to_csr", columns.shape(), rows, n);
+    return {offsets, index_select(columns, order), order};
+}
+
+std::array<Tensor, 3> csr_transpose(const Tensor& offsets, const Tensor& columns, int64_t m) {
+    const OperationScope scope("csr_transpose", {&offsets, &columns});
+    const Checked a("csr_transpose", offsets, columns, m);
+    const auto [starts, order] = segments_of("csr_transpose", a.columns.shape(), a.columns, m);
+    return {starts, index_select(segment_ids(a.offsets, {}), order), order};
+}
+
+SparsePattern with_transpose(const SparsePattern& p, int64_t m) {
+    if (p.transposed_offsets.defined()) return p;
+    const auto [offsets, rows, order] = csr_transpose(p.offsets, p.columns, m);
+    return {p.offsets, p.columns, offsets, rows, order};
+}
+
+Tensor spmm(const Tensor& offsets, const Tensor& columns, const Tensor& values, const Tensor& dense,
+            const Tensor& transposed_offsets, const Tensor& transposed_rows,
+            const Tensor& transposed_order) {
+    const Tensor in[] = {values,          dense,           offsets, columns, transposed_offsets,
+                         transposed_rows, transposed_order};
+    return compute<Spmm>({}, in);
+}
+Tensor sddmm(const Tensor& offsets, const Tensor& columns, const Tensor& a, const Tensor& b,
+             const Tensor& transposed_offsets, const Tensor& transposed_rows,
+             const Tensor& transposed_order) {
+    const Tensor in[] = {
+        a, b, offsets, columns, transposed_offsets, transposed_rows, transposed_order};
+    return compute<Sddmm>({}, in);
+}
+
+}  // namespace mercer

@@ -1,0 +1,40 @@
+// The derivatives of T(values, dense, y) = Σ y·(A·dense) by two of its three operands. Included by
+// autograd/ops/graphs.cpp only.
+#pragma once
+
+#include "engine/ops/sparse.h"
+
+namespace mercer {
+
+template <class X>
+SparsePattern pattern_of(Vjp<X>& c, int64_t m) {
+    const SparsePattern p{c.value(2), c.value(3), c.value(4), c.value(5), c.value(6)};
+    return c.wants(1) ? with_transpose(p, m) : p;
+}
+
+/// Aᵀ·y, with the values of A.
+template <class X>
+X transposed_product(const SparsePattern& p, const X& values, const X& y) {
+    return spmm(p.transposed_offsets, p.transposed_rows, index_select(values, p.transposed_order),
+                y);
+}
+
+template <class X>
+void Spmm::vjp(Vjp<X>& c) {
+    const SparsePattern p = pattern_of(c, c.in_shape(1)[0]);
+    if (c.wants(0))
+        c.give(0, sddmm(p.offsets, p.columns, c.g(), c.in(1), p.transposed_offsets,
+                        p.transposed_rows, p.transposed_order));
+    if (c.wants(1)) c.give(1, transposed_product(p, c.in(0), c.g()));
+}
+
+template <class X>
+void Sddmm::vjp(Vjp<X>& c) {
+    const SparsePattern p = pattern_of(c, c.in_shape(1)[0]);
+    if (c.wants(0))
+        c.give(0, spmm(p.offsets, p.columns, c.g(), c.in(1), p.transposed_offsets,
+                       p.transposed_rows, p.transposed_order));
+    if (c.wants(1)) c.give(1, transposed_product(p, c.g(), c.in(0)));
+}
+
+}  // namespace mercer

@@ -1,0 +1,123 @@
+// Segments and sparse products beside the table of cases: what is wrong is named, and patterns go there and back.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "autograd/functions.h"
+#include "autograd/tape.h"
+#include "engine/error.h"
+#include "engine/parallel.h"
+#include "engine/random.h"
+#include "tests/support/bits.h"
+
+using namespace mercer;
+
+namespace {
+
+Tensor ids(const std::vector<int64_t>& list) { return Tensor::from(list, {int64_t(list.size())}); }
+
+template <class Error, class F>
+void says(const std::string& text, F f) {
+    try {
+        f();
+        FAIL_CHECK("nothing thrown; expected " << text);
+    } catch (const Error& e) {
+        CHECK_MESSAGE(std::string(e.what()).find(text) != std::string::npos, e.what());
+    }
+}
+
+}  // namespace
+
+TEST_CASE("what is wrong with segments is named") {
+    const Tensor x = randn(Key{1, 1}, {4, 3});
+    says<ValueError>(
+        "[segment_sum] offsets must go from 0 to the number of rows, 4; they go from 0 to 3", [&] {
+            segment_sum(x, ids({0, 2, 3}));
+        });
+    says<ValueError>("offsets must ascend, but offsets[2] = 1 comes after 3", [&] {
+        segment_max(x, ids({0, 3, 1, 4}));
+    });
+    says<ShapeError>("offsets must have one entry more", [&] { segment_softmax(x, ids({})); });
+    says<DTypeError>("[segment_sum] works on f32 and f64, got i64", [&] {
+        segment_mean(cast(x, DType::i64), ids({0, 4}));
+    });
+    says<DTypeError>("offsets must be i64, got f32", [&] { segment_sum(x, Tensor::from({0, 4})); });
+    says<ShapeError>("[unsorted_segment_sum] ids (3) must have one entry for each row of x (4,3)",
+                     [&] {
+                         unsorted_segment_sum(x, ids({0, 1, 0}), 2);
+                     });
+    says<ValueError>("[unsorted_segment_max] ids[2] = 2 is outside [0, 2)", [&] {
+        unsorted_segment_max(x, ids({0, 1, 2, 0}), 2);
+    });
+    says<ValueError>("[unsorted_segment_softmax] ids[1] = -1 is outside [0, 2)", [&] {
+        unsorted_segment_softmax(x, ids({0, -1, 1, 0}), 2);
+    });
+    says<ValueError>("the number of segments is -1", [&] {
+        unsorted_segment_min(x, ids({0, 0, 0, 0}), -1);
+    });
+}
+
+TEST_CASE("what is wrong with a sparse product is named") {
+    const Tensor x = randn(Key{1, 1}, {4, 3}), v = randn(Key{1, 2}, {3}), at = ids({0, 1, 3});
+    says<ValueError>("[spmm] columns[1] = 4 is outside [0, 4)", [&] {
+        spmm(at, ids({0, 4, 1}), v, x);
+    });
+    says<ShapeError>("[spmm] values (3) and columns (2) must have the same size", [&] {
+        spmm(ids({0, 1, 2}), ids({0, 1}), v, x);
+    });
+    says<DTypeError>("[spmm] values and dense must be both f32 or both f64", [&] {
+        spmm(at, ids({0, 1, 2}), cast(v, DType::f64), x);
+    });
+    says<ShapeError>(
+        "[sddmm] a is (4,3), b (4,3); they must have as many columns, and a a row for each of the "
+        "2 rows",
+        [&] {
+            sddmm(at, ids({0, 1, 2}), x, x);
+        });
+    says<ValueError>("[csr_transpose] columns[0] = 5", [&] {
+        csr_transpose(at, ids({5, 1, 2}), 3);
+    });
+}
+
+TEST_CASE("an empty segment's gradient is none, in the second order too") {
+    Tape tape;
+    const Var x = tape.watch(randn(Key{1, 1}, {3, 2}, DType::f64));
+    const Var y = segment_max(x, ids({0, 0, 2, 3, 3}), -5);
+    CHECK(y.value().to_vector<double>()[0] == -5);
+    const auto g = tape.gradient(sum(square(y)), {x}, CreateGraph{});
+    const auto second = tape.gradient(sum(square(g[0])), {x});
+    for (double s : second[0].to_vector<double>()) CHECK(std::isfinite(s));
+}
+
+TEST_CASE("a segment of minus infinity only becomes zeros") {
+    const float inf = std::numeric_limits<float>::infinity();
+    const Tensor x = Tensor::from({-inf, -inf, 1, -inf}, {4});
+    CHECK(segment_softmax(x, ids({0, 2, 4})).to_vector<float>() == std::vector<float>{0, 0, 1, 0});
+    const Tensor two = Tensor::from({-inf, 1, -inf, 1}, {2, 2});
+    CHECK(segment_softmax(two, ids({0, 2})).to_vector<float>() ==
+          std::vector<float>{0, 0.5, 0, 0.5});
+}
+
+TEST_CASE(
+    "a pattern transposed twice is itself, sorted; the sort is stable on any number of threads") {
+    const int64_t e = 300000, n = 1000;
+    const Tensor rows = cast(uniform(Key{1, 1}, {e}, DType::f64, 0, double(n)), DType::i64),
+                 columns = cast(uniform(Key{1, 2}, {e}, DType::f64, 0, double(n)), DType::i64);
+    const auto one = coo_to_csr(rows, columns, n);
+    const int before = thread_count();
+    set_thread_count(1);
+    const auto again = coo_to_csr(rows, columns, n);
+    set_thread_count(before);
+    for (size_t k = 0; k < 3; ++k) CHECK(difference(one[k], again[k]) == "");
+    const Tensor place = index_select(rows, one[2], 0);
+    const int64_t *r = place.data<int64_t>(), *order = one[2].data<int64_t>();
+    for (int64_t k = 1; k < e; ++k)
+        if (r[k] < r[k - 1] || (r[k] == r[k - 1] && order[k] < order[k - 1]))
+            FAIL("out of order at " << k);
+    const auto turned = csr_transpose(one[0], one[1], n),
+               back = csr_transpose(turned[0], turned[1], n);
+    CHECK(difference(back[0], one[0]) == "");
+    const auto twice = csr_transpose(back[0], back[1], n);
+    for (size_t k = 0; k < 2; ++k) CHECK(difference(twice[k], turned[k]) == "");
+}
