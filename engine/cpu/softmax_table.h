@@ -6,10 +6,9 @@
 namespace mercer::cpu {
 
 struct SoftmaxTable {
-    /// y = exp(x − max x) / Σ exp(x − max x), for `rows` rows. With `room` for a row, results go past
-    /// the caches; rows of y then start at multiples of 64 bytes.
-    void (*forward[2])(const void* x, void* y, int64_t rows, int64_t n, void* room);
-    /// dx = y·(g − Σ g·y); `stream`: past the caches, as above.
+    /// y = exp(x − max x) / Σ exp(x − max x), for `rows` rows
+    void (*forward[2])(const void* x, void* y, int64_t rows, int64_t n);
+    /// dx = y·(g − Σ g·y); `stream`: past the caches, rows of dx start at multiples of 64 bytes
     void (*backward[2])(const void* y, const void* g, void* dx, int64_t rows, int64_t n,
                         bool stream);
 };

@@ -5,7 +5,6 @@
 #include "engine/functions.h"
 #include "engine/memory.h"
 #include "engine/ops/rows.h"
-#include "engine/scratch.h"
 
 namespace mercer {
 
@@ -13,11 +12,9 @@ MERCER_DISPATCH(cpu::SoftmaxTable, softmax_table)
 
 namespace {
 
-/// Whether the rows of a new result go past the caches: aligned, and not so long that a spare one
-/// would not stay in cache.
+/// Whether a gradient's rows go past the caches. Not the result's, which the derivative reads.
 bool streams_rows(const Tensor& out) {
-    const int64_t row = out.shape().back() * int64_t(size_of(out.dtype()));
-    return streams(out) && row % 64 == 0 && row <= 1 << 18;
+    return streams(out) && out.shape().back() * int64_t(size_of(out.dtype())) % 64 == 0;
 }
 
 }  // namespace
@@ -30,10 +27,7 @@ Tensor Softmax::forward(const Attrs& attrs, std::span<const Tensor> x) {
     const auto kernel = softmax_table().forward[in.dtype() == DType::f64];
     const int64_t n = in.shape().back();
     for_rows(rows_of(in), n, [&](int64_t r, int64_t rows) {
-        Scratch scratch;
-        char* room =
-            streams_rows(out) ? scratch.take<char>(n * int64_t(size_of(out.dtype()))) : nullptr;
-        kernel(at(in, r * n), at(out, r * n), rows, n, room);
+        kernel(at(in, r * n), at(out, r * n), rows, n);
     });
     return from_rows(out, attrs.axis);
 }

@@ -48,12 +48,11 @@ struct PlainMax : MaxOp {
 };
 
 template <class T>
-void forward(const void* from, void* to, int64_t rows, int64_t n, void* room) {
+void forward(const void* from, void* to, int64_t rows, int64_t n) {
     constexpr T lowest = MaxOp::identity<T>;
     for (int64_t r = 0; r < rows; ++r) {
         const T* x = static_cast<const T*>(from) + r * n;
         T* y = static_cast<T*>(to) + r * n;
-        T* e = room ? static_cast<T*>(room) : y;
         Canonical<T, PlainMax> largest;
         canonical_for(
             largest, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
@@ -67,17 +66,16 @@ void forward(const void* from, void* to, int64_t rows, int64_t n, void* room) {
             sum, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
                 fetch_next(x + i, n);
                 const Vec<T> p = exp(load(x + i, count, lowest) - m);
-                store(p, e + i, count);
+                store(p, y + i, count);
                 part = part + p;
             });
         const T z = sum.total();
         const Vec<T> scale(z == T(0) ? T(0) : T(1) / z);
         write_row(
-            y, n, room != nullptr, [&](int64_t i, int count) __attribute__((always_inline)) {
-                return load(e + i, count, T(1)) * scale;
+            y, n, false, [&](int64_t i, int count) __attribute__((always_inline)) {
+                return load(y + i, count, T(1)) * scale;
             });
     }
-    if (room) stream_fence();
 }
 
 template <class T>
