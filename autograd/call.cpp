@@ -109,17 +109,17 @@ Callable describe(const OperationInfo& info, std::vector<Parameter> parameters, 
 std::span<const Callable> callables() {
     static const std::vector<Callable> list = [] {
         using Value = Var;
-        std::vector<Callable> all;
+        std::vector<Callable> bound;
         const OperationInfo* row = operations().data();
 #define TYPES_1 (const Value&)
 #define TYPES_2 (const Value&, const Value&)
 #define TYPES_3 (const Value&, const Value&, const Value&)
-#define POINTWISE(name, formula, arity, ...) MERCER_BIND(all, *row++, name, TYPES_##arity)
-#define FUNCTION(name, types, ...) MERCER_BIND(all, *row++, name, types)
+#define POINTWISE(name, formula, arity, ...) MERCER_BIND(bound, *row++, name, TYPES_##arity)
+#define FUNCTION(name, types, ...) MERCER_BIND(bound, *row++, name, types)
 #include "engine/ops/ops.def"
 #undef FUNCTION
 #undef POINTWISE
-        return all;
+        return bound;
     }();
     return list;
 }

@@ -48,15 +48,11 @@ Dims unravel(int64_t at, const Shape& shape) {
     return index;
 }
 
-// The largest element is NaN if any is, and it or the smallest is infinite if any is: no kernel of
-// its own.
+// The largest magnitude is NaN if any element is, and infinite if any is: no kernel of its own.
 bool all_fine(const Tensor& dense, bool infinities) {
-    const auto extreme = [&](cpu::Reduction op) {
-        return cpu::reduce(op, dense, 1, dense.count(), 1, {}).item<double>();
-    };
-    const double high = extreme(cpu::Reduction::max);
-    return infinities ? std::isfinite(high) && std::isfinite(extreme(cpu::Reduction::min))
-                      : !std::isnan(high);
+    const Tensor flat = dense.view({dense.count()}, {1}, dense.offset());
+    const double high = cpu::reduce(cpu::Reduction::max_abs, flat, 1).item<double>();
+    return infinities ? std::isfinite(high) : !std::isnan(high);
 }
 
 struct Bad {

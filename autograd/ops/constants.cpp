@@ -22,4 +22,22 @@ Tensor isnan(const Var& x) { return isnan(x.value()); }
 Tensor isinf(const Var& x) { return isinf(x.value()); }
 Tensor isfinite(const Var& x) { return isfinite(x.value()); }
 
+#define MERCER_COUNTING(name)                                               \
+    Tensor name(const Var& x, std::span<const int> axes, bool keep) {       \
+        return name(x.value(), axes, keep);                                 \
+    }                                                                       \
+    Tensor name(const Var& x, std::initializer_list<int> axes, bool keep) { \
+        return name(x.value(), axes, keep);                                 \
+    }                                                                       \
+    Tensor name(const Var& x) { return name(x.value()); }
+MERCER_COUNTING(any)
+MERCER_COUNTING(all)
+MERCER_COUNTING(count_nonzero)
+#undef MERCER_COUNTING
+
+Tensor argmax(const Var& x, int axis, bool keep) { return argmax(x.value(), axis, keep); }
+Tensor argmin(const Var& x, int axis, bool keep) { return argmin(x.value(), axis, keep); }
+Tensor argmax(const Var& x) { return argmax(x.value()); }
+Tensor argmin(const Var& x) { return argmin(x.value()); }
+
 }  // namespace mercer

@@ -4,6 +4,8 @@
 // and their results reduced in the same way.
 #pragma once
 
+#include <utility>
+
 #include "engine/simd/vec.h"
 
 namespace mercer::MERCER_ISA {
@@ -18,9 +20,32 @@ struct SumOp {
         return a + b;
     }
 };
+struct ProdOp {
+    template <class T>
+    static constexpr T identity = T(1);
+    template <class T>
+    static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
+        return a * b;
+    }
+};
+
+/// ∞, or the largest integer; and the other end.
+template <class T>
+inline constexpr T upper_end = T(__builtin_inf());
+template <class T>
+inline constexpr T lower_end = -T(__builtin_inf());
+template <>
+inline constexpr int32_t upper_end<int32_t> = INT32_MAX;
+template <>
+inline constexpr int32_t lower_end<int32_t> = INT32_MIN;
+template <>
+inline constexpr int64_t upper_end<int64_t> = INT64_MAX;
+template <>
+inline constexpr int64_t lower_end<int64_t> = INT64_MIN;
+
 struct MaxOp {
     template <class T>
-    static constexpr T identity = -T(__builtin_inf());
+    static constexpr T identity = lower_end<T>;
     template <class T>
     static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
         return maximum(a, b);
@@ -28,12 +53,34 @@ struct MaxOp {
 };
 struct MinOp {
     template <class T>
-    static constexpr T identity = T(__builtin_inf());
+    static constexpr T identity = upper_end<T>;
     template <class T>
     static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
         return minimum(a, b);
     }
 };
+
+#if MERCER_SIMD == MERCER_SIMD_SCALAR
+/// The lanes of one register joined: j and j + h for h = lanes/2, … 1.
+template <class Op, class T>
+MERCER_INLINE T across(Vec<T> v) {
+    return v.v;
+}
+#else
+template <int shift, class T, int... i>
+MERCER_INLINE Vec<T> rotated(Vec<T> v, std::integer_sequence<int, i...>) {
+    return __builtin_shufflevector(v.v, v.v, ((i + shift) % int(sizeof...(i)))...);
+}
+/// The lanes of one register joined: j and j + h for h = lanes/2, … 1.
+template <class Op, class T, int h = Vec<T>::lanes / 2>
+MERCER_INLINE T across(Vec<T> v) {
+    if constexpr (h == 0)
+        return v.v[0];
+    else
+        return across<Op, T, h / 2>(
+            Op::join(v, rotated<h>(v, std::make_integer_sequence<int, Vec<T>::lanes>())));
+}
+#endif
 
 template <class T, class Op>
 struct Canonical {
@@ -44,24 +91,11 @@ struct Canonical {
         for (int k = 0; k < registers; ++k) part[k] = Vec<T>(Op::template identity<T>);
     }
     MERCER_INLINE T total() const {
-        constexpr int last = lanes;
         Vec<T> p[registers];
         for (int k = 0; k < registers; ++k) p[k] = part[k];
-        int h = registers / 2;
-        for (; h >= 1; h /= 2)
+        for (int h = registers / 2; h >= 1; h /= 2)
             for (int k = 0; k < h; ++k) p[k] = Op::join(p[k], p[k + h]);
-        T buffer[last];
-        p[0].store(buffer);
-        for (int half = last / 2; half >= 1; half /= 2)
-            for (int j = 0; j < half; ++j) buffer[j] = scalar_join(buffer[j], buffer[j + half]);
-        return buffer[0];
-    }
-
-private:
-    static MERCER_INLINE T scalar_join(T a, T b) {
-        T out[lanes];
-        Op::join(Vec<T>(a), Vec<T>(b)).store(out);
-        return out[0];
+        return across<Op>(p[0]);
     }
 };
 

@@ -1,51 +1,271 @@
 #include "engine/cpu/reduce.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "engine/cpu/dispatch.h"
-#include "engine/cpu/reduce_table.h"
+#include "engine/cpu/layout.h"
+#include "engine/functions.h"
 #include "engine/parallel.h"
 
 namespace mercer {
 
 MERCER_DISPATCH(cpu::ReduceTable, reduce_table)
+MERCER_DISPATCH(cpu::CountTable, count_table)
+MERCER_DISPATCH(cpu::ArgTable, arg_table)
+MERCER_DISPATCH(cpu::VarianceTable, variance_table)
 
 namespace cpu {
 namespace {
 
-constexpr int64_t chunk =
-    1 << 14;  // a constant: the order of sums must not depend on threads or caches
+// Constants: the order of sums must not depend on threads or caches.
+constexpr int64_t long_chunk = 1 << 14;
+constexpr int64_t variance_chunk = 512;  // columns of it stay in the second-level cache
+
+int64_t chunks_of(int64_t n, int64_t chunk) {
+    return std::max<int64_t>(1, (n + chunk - 1) / chunk);
+}
+
+Shape with_size(Shape shape, int axis, int64_t size) {
+    shape[axis] = size;
+    return shape;
+}
+
+// Neighbouring axes [first, last] as one, at place `first`; a row-major copy if their strides do not merge.
+Tensor merged(const Tensor& x, int first, int last) {
+    Shape shape;
+    Strides strides;
+    int64_t n = 1, stride = 1;
+    bool fits = true;  // of nothing, strides mean nothing
+    for (int i = last; i >= first; --i) {
+        if (x.shape()[i] == 1) continue;
+        if (n == 1)
+            stride = x.strides()[i];
+        else
+            fits = fits && (x.count() == 0 || x.strides()[i] == stride * n);
+        n *= x.shape()[i];
+    }
+    if (!fits) return merged(x.contiguous(), first, last);
+    for (int i = 0; i < x.rank(); ++i) {
+        if (i > first && i <= last) continue;
+        shape.push_back(i == first ? n : x.shape()[i]);
+        strides.push_back(i == first ? stride : x.strides()[i]);
+    }
+    return x.view(shape, strides, x.offset());
+}
+
+// Every chunk of every line along `axis` to one element: out (and extra, if any) is dense, with chunks for `axis`.
+void reduce_chunks(const ReduceKernel& kernel, const Tensor& x, int axis, int64_t chunk,
+                   const Tensor& out, const Tensor& extra) {
+    if (out.count() == 0) return;
+    const int64_t n = x.shape()[axis], stride = x.strides()[axis], chunks = out.shape()[axis];
+    Shape kept;
+    std::array<Strides, 2> strides;
+    int unit = -1;
+    const bool run = stride == 1 || n <= 1;
+    for (int i = 0; i < x.rank(); ++i)
+        if (i != axis && x.shape()[i] > 1 && x.strides()[i] == 1) unit = i;
+    if (!run && unit < 0) return reduce_chunks(kernel, x.contiguous(), axis, chunk, out, extra);
+    const auto keep = [&](int i) {
+        kept.push_back(x.shape()[i]);
+        strides[0].push_back(x.strides()[i]);
+        strides[1].push_back(out.strides()[i]);
+    };
+    for (int i = 0; i < x.rank(); ++i)
+        if (i != axis && (run || i != unit)) keep(i);
+    if (!run) keep(unit);
+    const Walk walk = plan_walk(kept, strides);
+    const int last = walk.shape.rank() - 1;
+    const int64_t side = walk.cols(), lines = walk.rows(), piece = std::min(n, chunk);
+    int64_t block = run ? long_chunk / std::max<int64_t>(piece, 1) + 1 : 1024;
+    if (!run && (side + block - 1) / block * lines * chunks < 32) block = 256;
+    const int64_t blocks = (side + block - 1) / block;
+    const int64_t element = int64_t(size_of(x.dtype())),
+                  out_element = int64_t(size_of(out.dtype()));
+    const char* from = static_cast<const char*>(x.raw());
+    char* to = static_cast<char*>(out.raw());
+    char* also = extra.defined() ? static_cast<char*>(extra.raw()) : nullptr;
+    parallel_for(lines * chunks * blocks, grain_for(std::min(block, side) * piece / 8),
+                 [&](int64_t begin, int64_t end) {
+                     for (int64_t item = begin; item < end; ++item) {
+                         const int64_t first = item % blocks * block, c = item / blocks % chunks;
+                         int64_t at[2];
+                         walk.locate(item / blocks / chunks, at);
+                         const int64_t in_step = walk.strides[0][last],
+                                       out_step = walk.strides[1][last];
+                         const int64_t source = at[0] + first * in_step + c * chunk * stride,
+                                       target = at[1] + first * out_step + c * out.strides()[axis];
+                         const ReduceArgs args{
+                             from + source * element,
+                             std::min(chunk, n - c * chunk),
+                             stride,
+                             std::min(block, side - first),
+                             in_step,
+                             to + target * out_element,
+                             out_step,
+                             also ? also + target * int64_t(size_of(extra.dtype())) : nullptr};
+                         (run ? kernel.run : kernel.columns)(args);
+                     }
+                 });
+}
+
+// `axis` to size 1, chunk by chunk; `next` joins results of chunks.
+using Level = Tensor (*)(int op, const Tensor& x, int axis);
+Tensor reduce_axis(const ReduceKernel& kernel, DType result, const Tensor& x, int axis, Level next,
+                   int op) {
+    const Tensor out =
+        Tensor::empty(with_size(x.shape(), axis, chunks_of(x.shape()[axis], long_chunk)), result);
+    reduce_chunks(kernel, x, axis, long_chunk, out, {});
+    return out.shape()[axis] == 1 ? out : next(op, out, axis);
+}
+
+// What joins the results of parts.
+Reduction join_of(Reduction op) {
+    constexpr Reduction joins[] = {Reduction::sum, Reduction::max, Reduction::min, Reduction::prod,
+                                   Reduction::sum, Reduction::sum, Reduction::max};
+    return joins[int(op)];
+}
+
+Tensor join_axis(int op, const Tensor& x, int axis) {
+    const auto next = [](int done, const Tensor& partial, int a) {
+        return join_axis(int(join_of(Reduction(done))), partial, a);
+    };
+    return reduce_axis(reduce_table().kernels[op][int(x.dtype())], x.dtype(), x, axis, next, op);
+}
+
+Tensor count_axis(int op, const Tensor& x, int axis) {
+    const auto next = [](int done, const Tensor& partial, int a) {
+        return Counting(done) == Counting::count ? join_axis(int(Reduction::sum), partial, a)
+                                                 : count_axis(done, partial, a);
+    };
+    return reduce_axis(count_table().kernels[op][int(x.dtype())],
+                       Counting(op) == Counting::count ? DType::i64 : DType::boolean, x, axis, next,
+                       op);
+}
+
+// Groups of neighbours, the last first; axes of size 1 between two are no obstacle.
+template <class First, class Then>
+Tensor by_groups(const Tensor& x, unsigned axes, First first, Then then) {
+    if (axes == 0) {  // each on its own: a group of one
+        const Tensor flat = reshape(x, {x.count(), 1});
+        return reshape(first(flat, 1), x.shape());
+    }
+    Shape kept = x.shape();
+    for (int i = 0; i < x.rank(); ++i)
+        if (axes & (1u << i)) kept[i] = 1;
+    Tensor y = x;
+    bool begun = false;
+    for (int i = x.rank() - 1; i >= 0; --i) {
+        if (!(axes & (1u << i))) continue;
+        int begin = i;
+        for (int k = i - 1; k >= 0 && ((axes & (1u << k)) || x.shape()[k] == 1); --k)
+            if (axes & (1u << k)) begin = k;
+        Shape shape = y.shape();
+        for (int k = begin; k <= i; ++k) shape[k] = 1;
+        const Tensor line = merged(y, begin, i);
+        y = begun ? then(line, begin) : first(line, begin);
+        y = y.view(shape, contiguous_strides(shape), y.offset());
+        begun = true;
+        i = begin;
+    }
+    return y.view(kept, contiguous_strides(kept), y.offset());
+}
+
+// All reduced axes as the last one, for what cannot be joined group by group.
+Tensor as_lines(const Tensor& x, unsigned axes) {
+    int order[Dims::max_rank], k = 0;
+    for (int i = 0; i < x.rank(); ++i)
+        if (!(axes & (1u << i))) order[k++] = i;
+    const int first = k;
+    for (int i = 0; i < x.rank(); ++i)
+        if (axes & (1u << i)) order[k++] = i;
+    if (first == k) return reshape(x, {x.count(), 1});
+    return merged(permute(x, std::span<const int>(order, size_t(k))), first, k - 1);
+}
+
+Tensor kept_view(const Tensor& y, const Tensor& x, unsigned axes) {
+    Shape kept = x.shape();
+    for (int i = 0; i < x.rank(); ++i)
+        if (axes & (1u << i)) kept[i] = 1;
+    return y.view(kept, contiguous_strides(kept), y.offset());
+}
 
 }  // namespace
 
-Tensor reduce(Reduction op, const Tensor& x, int64_t outer, int64_t n, int64_t inner,
-              const Shape& shape) {
-    const ReduceTable& table = reduce_table();
-    const bool wide = x.dtype() == DType::f64;
-    const int64_t element = int64_t(size_of(x.dtype())),
-                  chunks = std::max<int64_t>(1, (n + chunk - 1) / chunk);
-    Tensor partial = Tensor::empty({outer, chunks, inner}, x.dtype());
-    const char* from = static_cast<const char*>(x.raw());
-    char* to = static_cast<char*>(partial.raw());
-    const int64_t block = inner == 1 ? 1 : 256, blocks = (inner + block - 1) / block;
-    parallel_for(outer * chunks * blocks, grain_for(std::min(n, chunk) * block / 8),
-                 [&](int64_t begin, int64_t end) {
-                     for (int64_t item = begin; item < end; ++item) {
-                         const int64_t column = item % blocks * block, piece = item / blocks,
-                                       first = piece % chunks * chunk;
-                         const int64_t count = std::min(n - first, chunk),
-                                       width = std::min(inner - column, block);
-                         const char* source =
-                             from + ((piece / chunks * n + first) * inner + column) * element;
-                         char* target = to + (piece * inner + column) * element;
-                         if (inner == 1)
-                             table.run[int(op)][wide](source, count, target);
-                         else
-                             table.columns[int(op)][wide](source, count, inner, width, target);
-                     }
-                 });
-    if (chunks > 1) return reduce(op, partial, outer, chunks, inner, shape);
-    return partial.view(shape, contiguous_strides(shape), 0);
+Tensor reduce(Reduction op, const Tensor& x, unsigned axes) {
+    return by_groups(
+        x, axes, [op](const Tensor& line, int axis) { return join_axis(int(op), line, axis); },
+        [op](const Tensor& line, int axis) { return join_axis(int(join_of(op)), line, axis); });
+}
+
+Tensor reduce(Counting op, const Tensor& x, unsigned axes) {
+    return by_groups(
+        x, axes, [op](const Tensor& line, int axis) { return count_axis(int(op), line, axis); },
+        [op](const Tensor& line, int axis) {
+            return op == Counting::count ? join_axis(int(Reduction::sum), line, axis)
+                                         : count_axis(int(op), line, axis);
+        });
+}
+
+Tensor arg(Extremum op, const Tensor& x, unsigned axes) {
+    const Tensor line = as_lines(x, axes);
+    const int axis = line.rank() - 1;
+    const ReduceKernel& kernel = arg_table().kernels[int(op)][int(x.dtype())];
+    const auto level = [&](const Tensor& values) {
+        const Shape shape =
+            with_size(values.shape(), axis, chunks_of(values.shape()[axis], long_chunk));
+        std::array<Tensor, 2> out{Tensor::empty(shape, x.dtype()),
+                                  Tensor::empty(shape, DType::i64)};
+        reduce_chunks(kernel, values, axis, long_chunk, out[0], out[1]);
+        return out;
+    };
+    // The winner among chunks, and so on up; then the place inside the chunk of each level.
+    const auto [best, index] = level(line);
+    Tensor at = index;
+    if (index.shape()[axis] > 1) {
+        const Tensor winner = arg(op, best, 1u << axis);
+        at = Tensor::empty(winner.shape(), DType::i64);
+        const int64_t chunks = index.shape()[axis];
+        const int64_t *w = winner.data<int64_t>(), *i = index.data<int64_t>();
+        int64_t* to = static_cast<int64_t*>(at.raw());
+        for (int64_t k = 0; k < at.count(); ++k) to[k] = w[k] * long_chunk + i[k * chunks + w[k]];
+    }
+    return kept_view(at, x, axes);
+}
+
+Tensor squared_deviations(const Tensor& x, unsigned axes) {
+    const Tensor line = as_lines(x, axes);
+    const int axis = line.rank() - 1;
+    const int64_t n = line.shape()[axis], chunks = chunks_of(n, variance_chunk);
+    const Shape shape = with_size(line.shape(), axis, chunks);
+    const Tensor parts = Tensor::empty(shape, x.dtype()), means = Tensor::empty(shape, x.dtype());
+    reduce_chunks(variance_table().kernels[x.dtype() == DType::f64], line, axis, variance_chunk,
+                  parts, means);
+    if (chunks == 1) return kept_view(parts, x, axes);
+    // Σ(x − m)² = Σ_c [Σ(x − m_c)² + n_c (m_c − m)²] with m = Σ n_c m_c / n   (Chan, Golub & LeVeque 1983)
+    Tensor out = Tensor::empty(with_size(shape, axis, 1), x.dtype());
+    visit(x.dtype(), [&]<class T>(T) {
+        const T *part = static_cast<const T*>(parts.raw()),
+                *mean = static_cast<const T*>(means.raw());
+        T* to = static_cast<T*>(out.raw());
+        parallel_for(out.count(), grain_for(2 * chunks), [&](int64_t begin, int64_t end) {
+            for (int64_t k = begin; k < end; ++k) {
+                const T *p = part + k * chunks, *m = mean + k * chunks;
+                const double tail = double(n - (chunks - 1) * variance_chunk);
+                double sum = 0, square = 0;
+                for (int64_t c = 0; c < chunks; ++c)
+                    sum += (c + 1 < chunks ? double(variance_chunk) : tail) * double(m[c]);
+                const double centre = sum / double(n);
+                for (int64_t c = 0; c < chunks; ++c) {
+                    const double d = double(m[c]) - centre;
+                    square +=
+                        double(p[c]) + (c + 1 < chunks ? double(variance_chunk) : tail) * d * d;
+                }
+                to[k] = T(square);
+            }
+        });
+    });
+    return kept_view(out, x, axes);
 }
 
 }  // namespace cpu

@@ -1,15 +1,23 @@
-// Reductions in canonical order (canonical.h). Memory traffic: the input once, the output once.
+// Reductions in canonical order (canonical.h). The reduced axes may be any; the order of a sum, and so its bits, depends
+// on the shape only, not on strides: neighbouring axes are one run in row-major order, groups that are no neighbours
+// are reduced one after the other, the last first. Memory traffic: the input once, the output once; only where strides
+// of neighbours do not merge, or no stride is 1, is a row-major copy made first.
 #pragma once
 
+#include <array>
+
+#include "engine/cpu/reduce_table.h"
 #include "engine/tensor.h"
 
 namespace mercer::cpu {
 
-enum class Reduction { sum, max, min };
-
-/// x viewed as (outer, n, inner), row-major, becomes `shape` = (outer, inner) elements. n = 0 gives
-/// the identity.
-Tensor reduce(Reduction op, const Tensor& x, int64_t outer, int64_t n, int64_t inner,
-              const Shape& shape);
+/// Over the axes in the mask, which become size 1. Without axes: each element on its own.
+Tensor reduce(Reduction op, const Tensor& x, unsigned axes);
+/// any and all give bool, count gives i64.
+Tensor reduce(Counting op, const Tensor& x, unsigned axes);
+/// The index (i64) in the row-major run of the reduced axes.
+Tensor arg(Extremum op, const Tensor& x, unsigned axes);
+/// Σ(x − m)²
+Tensor squared_deviations(const Tensor& x, unsigned axes);
 
 }  // namespace mercer::cpu

@@ -5,11 +5,39 @@
 
 namespace mercer::cpu {
 
+/// `count` results, result k from n elements: x + k·step + i·stride. A run has stride 1, columns have step 1.
+struct ReduceArgs {
+    const void* x;
+    int64_t n, stride, count, step;
+    void* out;  // result k at out + k·out_step
+    int64_t out_step;
+    void* extra;  // a second result, laid out alike: see each table
+};
+
+struct ReduceKernel {
+    void (*run)(const ReduceArgs&);
+    void (*columns)(const ReduceArgs&);
+};
+
+enum class Reduction { sum, max, min, prod, sum_abs, sum_square, max_abs };
+enum class Counting { any, all, count };
+enum class Extremum { max, min };
+
+/// The join of all elements, in canonical order.   [Reduction][f32, f64, i32, i64]; the last three: f32, f64
 struct ReduceTable {
-    /// One run of n elements to one.   [sum, max, min][f32, f64]
-    void (*run[3][2])(const void* x, int64_t n, void* out);
-    /// n rows of `width` elements, `stride` apart, to one row.
-    void (*columns[3][2])(const void* x, int64_t n, int64_t stride, int64_t width, void* out);
+    ReduceKernel kernels[7][4];
+};
+/// Of elements that are not zero: whether there are any, all are, how many (i64).   [Counting][DType]
+struct CountTable {
+    ReduceKernel kernels[3][5];
+};
+/// The extremum, and in `extra` (i64) the first index where it stands; NaN wins.   [Extremum][f32, f64, i32, i64]
+struct ArgTable {
+    ReduceKernel kernels[2][4];
+};
+/// Σ(x − m)², and in `extra` the mean m.   [f32, f64]
+struct VarianceTable {
+    ReduceKernel kernels[2];
 };
 
 }  // namespace mercer::cpu

@@ -89,8 +89,8 @@ std::array<Tensor, 3> RowNorm<centred>::backward(const Tensor& from, const Tenso
         }
     });
     if (parameters) {
-        dgain = cpu::reduce(cpu::Reduction::sum, dgain, 1, chunks, n, {n});
-        dbias = cpu::reduce(cpu::Reduction::sum, dbias, 1, chunks, n, {n});
+        dgain = reshape(cpu::reduce(cpu::Reduction::sum, dgain, 1), {n});
+        dbias = reshape(cpu::reduce(cpu::Reduction::sum, dbias, 1), {n});
     }
     return {dx, dgain, dbias};
 }

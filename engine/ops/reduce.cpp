@@ -1,5 +1,8 @@
 #include "engine/ops/reduce.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "engine/cpu/reduce.h"
 #include "engine/error.h"
 #include "engine/functions.h"
@@ -8,43 +11,73 @@
 namespace mercer {
 namespace {
 
-// Brings the reduced axes together: (outer, n, inner) without a copy where they are neighbours
-// already.
-Tensor reduce(const char* name, cpu::Reduction op, const ReduceAttrs& attrs, const Tensor& x) {
-    const OperationScope scope(name, {&x});
+void require_floating(const char* name, const Tensor& x) {
     if (!is_floating(x.dtype()))
         throw DTypeError(
             name, "works on f32 and f64, got " + std::string(name_of(x.dtype())) + "; use cast");
-    Shape shape = kept_shape(x.shape(), attrs.axes);
-    if (!attrs.keep)
-        for (int i = x.rank() - 1; i >= 0; --i)
-            if (attrs.axes & (1u << i)) shape.erase(i);
-    int first = -1, last = -1;
-    for (int i = 0; i < x.rank(); ++i)
-        if (attrs.axes & (1u << i)) {
-            if (first < 0) first = i;
-            last = i;
-        }
-    if (first < 0) return x.clone();
-    bool neighbours = true;
-    for (int i = first; i <= last; ++i)
-        neighbours = neighbours && ((attrs.axes & (1u << i)) || x.shape()[i] == 1);
-    int64_t outer = 1, n = 1, inner = 1;
-    Tensor source = x;
-    if (neighbours) {
-        for (int i = 0; i < x.rank(); ++i)
-            (i < first ? outer : i <= last ? n : inner) *= x.shape()[i];
-    } else {
-        int axes[Dims::max_rank], k = 0;
-        for (int i = 0; i < x.rank(); ++i)
-            if (!(attrs.axes & (1u << i))) axes[k++] = i, outer *= x.shape()[i];
-        for (int i = 0; i < x.rank(); ++i)
-            if (attrs.axes & (1u << i)) axes[k++] = i, n *= x.shape()[i];
-        source = permute(x, std::span<const int>(axes, size_t(k)));
-    }
-    if (n == 0 && op != cpu::Reduction::sum && outer * inner > 0)
+}
+void require_number(const char* name, const Tensor& x) {
+    if (x.dtype() == DType::boolean)
+        throw DTypeError(name, "works on numbers, got bool; use cast, or count_nonzero");
+}
+void require_elements(const char* name, const Tensor& x, unsigned axes) {
+    if (reduced_count(x.shape(), axes) == 0 && count(kept_shape(x.shape(), axes)) > 0)
         throw ValueError(name, "nothing to reduce over in " + to_string(x.shape()));
-    return cpu::reduce(op, source.contiguous(), outer, n, inner, shape);
+}
+
+// A result with the reduced axes of size 1, without them unless they are kept.
+Tensor finished(const Tensor& y, const ReduceAttrs& attrs) {
+    if (attrs.keep) return y;
+    Shape shape = y.shape();
+    for (int i = y.rank() - 1; i >= 0; --i)
+        if (attrs.axes & (1u << i)) shape.erase(i);
+    return y.view(shape, contiguous_strides(shape), y.offset());
+}
+
+Tensor reduce(const char* name, cpu::Reduction op, const ReduceAttrs& attrs, const Tensor& x) {
+    const OperationScope scope(name, {&x});
+    require_number(name, x);
+    if (op == cpu::Reduction::max || op == cpu::Reduction::min)
+        require_elements(name, x, attrs.axes);
+    if (attrs.axes == 0) return x.clone();
+    return finished(cpu::reduce(op, x, attrs.axes), attrs);
+}
+
+Tensor extremum_index(const char* name, cpu::Extremum op, const Tensor& x, unsigned axes,
+                      bool keep) {
+    const OperationScope scope(name, {&x});
+    require_number(name, x);
+    require_elements(name, x, axes);
+    return finished(cpu::arg(op, x, axes), {axes, keep});
+}
+
+Tensor mean_squared_deviation(const char* name, const VarianceAttrs& attrs, const Tensor& x) {
+    const OperationScope scope(name, {&x});
+    require_floating(name, x);
+    return finished(cpu::squared_deviations(x, attrs.axes) / degrees_of_freedom(x.shape(), attrs),
+                    attrs);
+}
+
+// (Σ|x|^p)^(1/p) of numbers scaled by their largest, which neither overflows nor vanishes.
+Tensor scaled_norm(const Tensor& x, unsigned axes, double p) {
+    const Tensor top = cpu::reduce(cpu::Reduction::max_abs, x, axes);
+    const Tensor one = Tensor::ones({}, x.dtype());
+    const Tensor unit = where(logical_and(isfinite(top), greater(top, 0)), top, one);
+    const Tensor scaled = x / unit;
+    const Tensor sum = p == 2 ? cpu::reduce(cpu::Reduction::sum_square, scaled, axes)
+                              : cpu::reduce(cpu::Reduction::sum,
+                                            pow(abs(scaled), Tensor::scalar(p, x.dtype())), axes);
+    return unit * (p == 2 ? sqrt(sum) : pow(sum, Tensor::scalar(1 / p, x.dtype())));
+}
+
+// One pass; only where a square may have overflowed or vanished is the scaled form computed instead.
+Tensor euclidean_norm(const Tensor& x, unsigned axes) {
+    const Tensor sum = cpu::reduce(cpu::Reduction::sum_square, x, axes);
+    const bool wide = x.dtype() == DType::f64;
+    const double least = (wide ? 0x1p-1022 : 0x1p-126) * 0x1p60;
+    const Tensor safe = logical_and(greater(sum, least), isfinite(sum));
+    if (all(safe).item<bool>()) return sqrt(sum);
+    return where(safe, sqrt(sum), scaled_norm(x, axes, 2));
 }
 
 }  // namespace
@@ -74,10 +107,15 @@ int64_t reduced_count(const Shape& shape, unsigned axes) {
     return n;
 }
 
+double degrees_of_freedom(const Shape& shape, const VarianceAttrs& attrs) {
+    return double(std::max<int64_t>(0, reduced_count(shape, attrs.axes) - attrs.correction));
+}
+
 Tensor Sum::forward(const Attrs& a, std::span<const Tensor> x) {
     return reduce(name, cpu::Reduction::sum, a, x[0]);
 }
 Tensor Mean::forward(const Attrs& a, std::span<const Tensor> x) {
+    require_floating(name, x[0]);
     return reduce(name, cpu::Reduction::sum, a, x[0]) / double(reduced_count(x[0].shape(), a.axes));
 }
 Tensor Max::forward(const Attrs& a, std::span<const Tensor> x) {
@@ -85,6 +123,63 @@ Tensor Max::forward(const Attrs& a, std::span<const Tensor> x) {
 }
 Tensor Min::forward(const Attrs& a, std::span<const Tensor> x) {
     return reduce(name, cpu::Reduction::min, a, x[0]);
+}
+
+Tensor Prod::forward(const Attrs& a, std::span<const Tensor> x) {
+    return reduce(name, cpu::Reduction::prod, a, x[0]);
+}
+Tensor Variance::forward(const Attrs& a, std::span<const Tensor> x) {
+    return mean_squared_deviation(name, a, x[0]);
+}
+Tensor Deviation::forward(const Attrs& a, std::span<const Tensor> x) {
+    return sqrt(mean_squared_deviation(name, a, x[0]));
+}
+Tensor NormP::forward(const Attrs& a, std::span<const Tensor> in) {
+    const OperationScope scope(name, in);
+    const Tensor& x = in[0];
+    require_floating(name, x);
+    if (!(a.p >= 0)) throw ValueError(name, "p must be at least 0, got " + std::to_string(a.p));
+    if (reduced_count(x.shape(), a.axes) == 0)
+        return finished(Tensor::zeros(kept_shape(x.shape(), a.axes), x.dtype()), a);
+    if (a.p == 0) return finished(cast(cpu::reduce(cpu::Counting::count, x, a.axes), x.dtype()), a);
+    if (a.p == 1) return finished(cpu::reduce(cpu::Reduction::sum_abs, x, a.axes), a);
+    if (a.p == 2) return finished(euclidean_norm(x, a.axes), a);
+    if (std::isinf(a.p)) return finished(cpu::reduce(cpu::Reduction::max_abs, x, a.axes), a);
+    return finished(scaled_norm(x, a.axes, a.p), a);
+}
+
+#define MERCER_COUNTING(function, which)                                           \
+    Tensor function(const Tensor& x, std::span<const int> axes, bool keep) {       \
+        const OperationScope scope(#function, {&x});                               \
+        const ReduceAttrs attrs = reduce_axes(#function, axes, x.rank(), keep);    \
+        return finished(cpu::reduce(cpu::Counting::which, x, attrs.axes), attrs);  \
+    }                                                                              \
+    Tensor function(const Tensor& x, std::initializer_list<int> axes, bool keep) { \
+        return function(x, std::span(axes.begin(), axes.size()), keep);            \
+    }                                                                              \
+    Tensor function(const Tensor& x) {                                             \
+        const OperationScope scope(#function, {&x});                               \
+        const ReduceAttrs attrs = reduce_all(x.rank());                            \
+        return finished(cpu::reduce(cpu::Counting::which, x, attrs.axes), attrs);  \
+    }
+MERCER_COUNTING(any, any)
+MERCER_COUNTING(all, all)
+MERCER_COUNTING(count_nonzero, count)
+#undef MERCER_COUNTING
+
+Tensor argmax(const Tensor& x, int axis, bool keep) {
+    return extremum_index("argmax", cpu::Extremum::max, x,
+                          1u << normal_axis("argmax", axis, x.rank()), keep);
+}
+Tensor argmin(const Tensor& x, int axis, bool keep) {
+    return extremum_index("argmin", cpu::Extremum::min, x,
+                          1u << normal_axis("argmin", axis, x.rank()), keep);
+}
+Tensor argmax(const Tensor& x) {
+    return extremum_index("argmax", cpu::Extremum::max, x, reduce_all(x.rank()).axes, false);
+}
+Tensor argmin(const Tensor& x) {
+    return extremum_index("argmin", cpu::Extremum::min, x, reduce_all(x.rank()).axes, false);
 }
 
 }  // namespace mercer

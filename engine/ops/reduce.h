@@ -1,4 +1,4 @@
-// Reductions over axes: sum, mean, max, min.
+// Reductions over axes. Those without a derivative (any, all, count_nonzero, argmax, argmin) are plain functions.
 #pragma once
 
 #include <span>
@@ -13,44 +13,39 @@ struct ReduceAttrs {
     unsigned axes;
     bool keep;
 };
-MERCER_API ReduceAttrs reduce_axes(const char* operation, std::span<const int> axes, int rank, bool keep);
+struct VarianceAttrs : ReduceAttrs {
+    int64_t correction;
+};
+struct NormAttrs : ReduceAttrs {
+    double p;
+};
+MERCER_API ReduceAttrs reduce_axes(const char* operation, std::span<const int> axes, int rank,
+                                   bool keep);
 MERCER_API ReduceAttrs reduce_all(int rank);
 /// `shape` with the reduced axes left as 1.
 MERCER_API Shape kept_shape(const Shape& shape, unsigned axes);
 /// The number of elements reduced into one.
 MERCER_API int64_t reduced_count(const Shape& shape, unsigned axes);
+/// n − correction, but no less than 0.
+MERCER_API double degrees_of_freedom(const Shape& shape, const VarianceAttrs& attrs);
 
-struct MERCER_API Sum {
-    static constexpr const char* name = "sum";
-    using Attrs = ReduceAttrs;
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return 0; }
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
-struct MERCER_API Mean {
-    static constexpr const char* name = "mean";
-    using Attrs = ReduceAttrs;
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return 0; }
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
-struct MERCER_API Max {
-    static constexpr const char* name = "max";
-    using Attrs = ReduceAttrs;
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return input_bit(0) | output_bit; }
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
-struct MERCER_API Min {
-    static constexpr const char* name = "min";
-    using Attrs = ReduceAttrs;
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return input_bit(0) | output_bit; }
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+#define MERCER_REDUCTION_OP(Name, text, Attributes, reads)              \
+    struct MERCER_API Name {                                            \
+        static constexpr const char* name = text;                       \
+        using Attrs = Attributes;                                       \
+        static Tensor forward(const Attrs&, std::span<const Tensor> x); \
+        static constexpr unsigned needs(unsigned) { return reads; }     \
+        template <class X>                                              \
+        static void vjp(Vjp<X>& c);                                     \
+    };
+MERCER_REDUCTION_OP(Sum, "sum", ReduceAttrs, 0)
+MERCER_REDUCTION_OP(Mean, "mean", ReduceAttrs, 0)
+MERCER_REDUCTION_OP(Max, "max", ReduceAttrs, input_bit(0) | output_bit)
+MERCER_REDUCTION_OP(Min, "min", ReduceAttrs, input_bit(0) | output_bit)
+MERCER_REDUCTION_OP(Prod, "prod", ReduceAttrs, input_bit(0))
+MERCER_REDUCTION_OP(Variance, "var", VarianceAttrs, input_bit(0))
+MERCER_REDUCTION_OP(Deviation, "stddev", VarianceAttrs, input_bit(0) | output_bit)
+MERCER_REDUCTION_OP(NormP, "norm_p", NormAttrs, input_bit(0) | output_bit)
+#undef MERCER_REDUCTION_OP
 
 }  // namespace mercer

@@ -117,6 +117,21 @@ void add_layout(std::vector<Case>& list, bool big) {
                         });
                         return y;
                     }});
+    const std::vector<Input> beside{{{2, 3}}};
+    list.push_back({describe("concat with constants", beside), beside,
+                    [](Vars x) {
+                        const Var zeros(Tensor::zeros({2, 2}, x[0].dtype()));
+                        return concat({zeros, x[0], Var(zeros.value() + 1.0)}, 1);
+                    },
+                    [](Naives x) {
+                        Naive y = oracle::make({2, 7});
+                        each(y.shape, [&](const Shape& i, size_t p) {
+                            y.at[p] = i[1] < 2   ? 0
+                                      : i[1] < 5 ? x[0].at[size_t(i[0] * 3 + i[1] - 2)]
+                                                 : 1;
+                        });
+                        return y;
+                    }});
     for (int axis : {0, 1, -1}) {
         const std::vector<Input> two{{{2, 3}}, {{2, 3}, Layout::reversed}};
         list.push_back({describe("stack axis " + std::to_string(axis), two), two,

@@ -1,65 +1,76 @@
-// Σ, max and min over runs and over columns, in the canonical order, whatever the layout.
-#include "engine/cpu/canonical.h"
-#include "engine/cpu/reduce_table.h"
+// Σ, Π, max, min, Σ|x|, Σx², max|x| over runs and over columns, in the canonical order, whatever the layout.
+// Memory traffic: each element once.
+#include "engine/cpu/kernels/reduce_parts.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
 
-template <class Op, class T>
-void run(const void* from, int64_t n, void* out) {
-    const T* x = static_cast<const T*>(from);
-    Canonical<T, Op> acc;
-    canonical_for(
-        acc, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-            const Vec<T> v = count == Vec<T>::lanes
-                                 ? Vec<T>::load(x + i)
-                                 : Vec<T>::load(x + i, count, Op::template identity<T>);
-            part = Op::join(part, v);
-        });
-    *static_cast<T*>(out) = acc.total();
+// What is joined, and a value that does not change the join.
+struct Itself {
+    template <class Op, class T>
+    static constexpr T fill = Op::template identity<T>;
+    template <class T>
+    static MERCER_INLINE Vec<T> of(Vec<T> v) {
+        return v;
+    }
+};
+struct Magnitude {
+    template <class Op, class T>
+    static constexpr T fill = T(0);
+    template <class T>
+    static MERCER_INLINE Vec<T> of(Vec<T> v) {
+        return abs(v);
+    }
+};
+struct Squared {
+    template <class Op, class T>
+    static constexpr T fill = T(0);
+    template <class T>
+    static MERCER_INLINE Vec<T> of(Vec<T> v) {
+        return v * v;
+    }
+};
+
+template <class Op, class Of, class T>
+void run(const cpu::ReduceArgs& args) {
+    const T* x = static_cast<const T*>(args.x);
+    T* out = static_cast<T*>(args.out);
+    for (int64_t k = 0; k < args.count; ++k)
+        out[k * args.out_step] = joined_run<Op>(
+            x + k * args.step, args.n, Of::template fill<Op, T>,
+            [](Vec<T> v) __attribute__((always_inline)) { return Of::of(v); });
 }
 
-// 64 lanes for a block of columns stay in the first-level cache while rows stream by.
-template <class Op, class T>
-void columns(const void* from, int64_t n, int64_t stride, int64_t width, void* out) {
-    constexpr int lanes = Vec<T>::lanes, block = int(256 / sizeof(T));
-    alignas(64) T acc[canonical_lanes * block];
-    const int used = int(n < canonical_lanes ? n : canonical_lanes);
-    for (int64_t c0 = 0; c0 < width; c0 += block) {
-        const int cols = int(width - c0 < block ? width - c0 : block);
-        const T* x = static_cast<const T*>(from) + c0;
-        for (int i = 0; i < (used ? used : 1) * block; ++i) acc[i] = Op::template identity<T>;
-        for (int64_t i = 0; i < n; ++i) {
-            T* lane = acc + (i % canonical_lanes) * block;
-            const T* row = x + i * stride;
-            int c = 0;
-            for (; c + lanes <= cols; c += lanes)
-                Op::join(Vec<T>::load(lane + c), Vec<T>::load(row + c)).store(lane + c);
-            if (c < cols)
-                Op::join(Vec<T>::load(lane + c),
-                         Vec<T>::load(row + c, cols - c, Op::template identity<T>))
-                    .store(lane + c);
-        }
-        for (int half = canonical_lanes / 2; half >= 1; half /= 2)
-            for (int j = 0; j + half < used && j < half;
-                 ++j)  // lanes from `used` on hold the identity
-                for (int c = 0; c < block; c += lanes)
-                    Op::join(Vec<T>::load(acc + j * block + c),
-                             Vec<T>::load(acc + (j + half) * block + c))
-                        .store(acc + j * block + c);
-        T* to = static_cast<T*>(out) + c0;
-        for (int c = 0; c < cols; ++c) to[c] = acc[c];
+template <class Op, class Of, class T>
+void columns(const cpu::ReduceArgs& args) {
+    const auto prepare = [](Vec<T> v, int64_t) __attribute__((always_inline)) { return Of::of(v); };
+    using Block = Columns<Op, T, true, decltype(prepare)>;
+    alignas(64) T buffer[8 * Block::width];
+    for (int64_t c = 0; c < args.count; c += Block::width) {
+        const int cols = int(args.count - c < Block::width ? args.count - c : Block::width);
+        Block{static_cast<const T*>(args.x) + c, args.n, args.stride, cols, prepare}.join(buffer);
+        spread(buffer, static_cast<T*>(args.out) + c * args.out_step, args.out_step, cols);
     }
 }
+
+#define MERCER_KERNEL(Op, Of, T) \
+    { run<Op, Of, T>, columns<Op, Of, T> }
+#define MERCER_ALL(Op)                                                             \
+    {                                                                              \
+        MERCER_KERNEL(Op, Itself, float), MERCER_KERNEL(Op, Itself, double),       \
+            MERCER_KERNEL(Op, Itself, int32_t), MERCER_KERNEL(Op, Itself, int64_t) \
+    }
+#define MERCER_FLOATING(Op, Of)                                             \
+    {                                                                       \
+        MERCER_KERNEL(Op, Of, float), MERCER_KERNEL(Op, Of, double), {}, {} \
+    }
 
 }  // namespace
 
 extern const cpu::ReduceTable reduce_table;
-const cpu::ReduceTable reduce_table = {{{run<SumOp, float>, run<SumOp, double>},
-                                        {run<MaxOp, float>, run<MaxOp, double>},
-                                        {run<MinOp, float>, run<MinOp, double>}},
-                                       {{columns<SumOp, float>, columns<SumOp, double>},
-                                        {columns<MaxOp, float>, columns<MaxOp, double>},
-                                        {columns<MinOp, float>, columns<MinOp, double>}}};
+const cpu::ReduceTable reduce_table = {{MERCER_ALL(SumOp), MERCER_ALL(MaxOp), MERCER_ALL(MinOp),
+                                        MERCER_ALL(ProdOp), MERCER_FLOATING(SumOp, Magnitude),
+                                        MERCER_FLOATING(SumOp, Squared),
+                                        MERCER_FLOATING(MaxOp, Magnitude)}};
 
 }  // namespace mercer::MERCER_ISA

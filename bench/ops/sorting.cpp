@@ -1,0 +1,35 @@
+// Sorting: the peers' cases.
+#include "bench/ops/ops.h"
+
+namespace mercer::bench {
+
+void add_ops_sorting() {
+    const Work work{.bound = "sort"};
+    struct Case {
+        const char* what;
+        Shape shape;
+        int axis;
+    };
+    for (const Case& c :
+         {Case{"4096x1024 axis1", {4096, 1024}, 1}, Case{"4096x1024 axis0", {4096, 1024}, 0},
+          Case{"1x4M axis1", {1, 4 << 20}, 1}, Case{"512Kx8 axis1", {512 << 10, 8}, 1}}) {
+        const auto add = [&](const char* name, auto f) {
+            add_op(std::string(name) + "/" + c.what + " fwd", work, [=](DType dtype) {
+                return [f, axis = c.axis, x = randn(Key{1, 1}, c.shape, dtype)] {
+                    benchmark::DoNotOptimize(f(x, axis));
+                };
+            });
+        };
+        add("sort", [](const Tensor& x, int axis) { return sort(x, axis); });
+        add("argsort", [](const Tensor& x, int axis) { return argsort(x, axis); });
+    }
+    for (int64_t k : {1, 10, 100})
+        add_op("topk/4096x1024 k" + std::to_string(k) + " fwd", {.bytes = elements(4 << 20)},
+               [=](DType dtype) {
+                   return [k, x = randn(Key{1, 1}, {4096, 1024}, dtype)] {
+                       benchmark::DoNotOptimize(topk(x, k));
+                   };
+               });
+}
+
+}  // namespace mercer::bench

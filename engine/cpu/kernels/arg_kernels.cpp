@@ -1,0 +1,108 @@
+// The extremum and the first index where it stands; NaN wins over numbers. A run finds the extremum in one pass and its
+// index in a second one over what the cache holds; columns carry both. A call sees less than 2³¹ elements for each result.
+#include "engine/cpu/kernels/reduce_parts.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+struct Greater {
+    using Join = MaxOp;
+    template <class T>
+    static MERCER_INLINE Mask<T> beats(Vec<T> a, Vec<T> b) {
+        return a > b || (is_nan(a) && !is_nan(b));
+    }
+};
+struct Smaller {
+    using Join = MinOp;
+    template <class T>
+    static MERCER_INLINE Mask<T> beats(Vec<T> a, Vec<T> b) {
+        return a < b || (is_nan(a) && !is_nan(b));
+    }
+};
+
+// The first i with x_i = value, or with x_i NaN if value is.
+template <class T>
+MERCER_INLINE int64_t find(const T* x, int64_t n, T value) {
+    constexpr int lanes = Vec<T>::lanes;
+    const Vec<T> v(value);
+    const Mask<T> nan = is_nan(v);
+    if (n <= lanes) {  // the smallest index of a hit; lanes beyond repeat the value
+        using Index = typename IntOf<T>::type;
+        Index places[lanes];
+        for (int k = 0; k < lanes; ++k) places[k] = Index(k);
+        const Vec<T> e = n == lanes ? Vec<T>::load(x) : Vec<T>::load(x, int(n), value);
+        const Mask<T> hit = e == v || (nan && is_nan(e));
+        return across<MinOp>(
+            select(hit.template as<Index>(), Vec<Index>::load(places), Vec<Index>(Index(lanes))));
+    }
+    int64_t i = 0;
+    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+        Mask<T> hit = nan && !nan;
+        for (int k = 0; k < 4; ++k) {
+            const Vec<T> e = Vec<T>::load(x + i + k * lanes);
+            hit = hit || e == v || (nan && is_nan(e));
+        }
+        if (any(hit)) break;
+    }
+    while (!(x[i] == value || (value != value && x[i] != x[i]))) ++i;
+    return i;
+}
+
+template <class Way, class T>
+void run(const cpu::ReduceArgs& args) {
+    for (int64_t k = 0; k < args.count; ++k) {
+        const T* x = static_cast<const T*>(args.x) + k * args.step;
+        const T best = joined_run<typename Way::Join>(
+            x, args.n, Way::Join::template identity<T>,
+            [](Vec<T> v) __attribute__((always_inline)) { return v; });
+        static_cast<T*>(args.out)[k * args.out_step] = best;
+        static_cast<int64_t*>(args.extra)[k * args.out_step] = find(x, args.n, best);
+    }
+}
+
+template <class Way, class T>
+void columns(const cpu::ReduceArgs& args) {
+    using Index = typename IntOf<T>::type;
+    constexpr int lanes = Vec<T>::lanes, width = int(4096 / sizeof(T));
+    alignas(64) T best[width];
+    alignas(64) Index at[width];
+    for (int64_t c0 = 0; c0 < args.count; c0 += width) {
+        const int cols = int(args.count - c0 < width ? args.count - c0 : width);
+        const T* x = static_cast<const T*>(args.x) + c0;
+        for (int c = 0; c < cols; ++c) best[c] = x[c], at[c] = 0;
+        for (int64_t i = 1; i < args.n; ++i) {
+            const T* row = x + i * args.stride;
+            const auto step = [&](int c, int count) __attribute__((always_inline)) {
+                const Vec<T> v =
+                    count == lanes ? Vec<T>::load(row + c) : Vec<T>::load(row + c, count, T(0));
+                const Vec<T> b = Vec<T>::load(best + c);
+                const Mask<T> better = Way::beats(v, b);
+                select(better, v, b).store(best + c);
+                select(better.template as<Index>(), Vec<Index>(Index(i)), Vec<Index>::load(at + c))
+                    .store(at + c);
+            };
+            int c = 0;
+            for (; c + lanes <= cols; c += lanes) step(c, lanes);
+            if (c < cols) step(c, cols - c);
+        }
+        for (int c = 0; c < cols; ++c) {
+            static_cast<T*>(args.out)[(c0 + c) * args.out_step] = best[c];
+            static_cast<int64_t*>(args.extra)[(c0 + c) * args.out_step] = at[c];
+        }
+    }
+}
+
+#define MERCER_KERNEL(Way, T) \
+    { run<Way, T>, columns<Way, T> }
+#define MERCER_ALL(Way)                                                                     \
+    {                                                                                       \
+        MERCER_KERNEL(Way, float), MERCER_KERNEL(Way, double), MERCER_KERNEL(Way, int32_t), \
+            MERCER_KERNEL(Way, int64_t)                                                     \
+    }
+
+}  // namespace
+
+extern const cpu::ArgTable arg_table;
+const cpu::ArgTable arg_table = {{MERCER_ALL(Greater), MERCER_ALL(Smaller)}};
+
+}  // namespace mercer::MERCER_ISA

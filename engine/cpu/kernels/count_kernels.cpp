@@ -1,0 +1,59 @@
+// any, all and the number of elements that are not zero (NaN is not). Plain loops, which the compiler vectorises.
+// Memory traffic: each element once. A call sees less than 2³¹ elements for each result.
+#include "engine/cpu/reduce_table.h"
+#include "engine/simd/isa.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+template <class To>
+MERCER_INLINE void put(void* out, int64_t at, To (*finish)(int64_t, int64_t), int64_t hits,
+                       int64_t n) {
+    static_cast<To*>(out)[at] = finish(hits, n);
+}
+uint8_t any_of(int64_t hits, int64_t) { return hits != 0; }
+uint8_t all_of(int64_t hits, int64_t n) { return hits == n; }
+int64_t count_of(int64_t hits, int64_t) { return hits; }
+
+template <class T, auto finish>
+void run(const cpu::ReduceArgs& args) {
+    for (int64_t k = 0; k < args.count; ++k) {
+        const T* x = static_cast<const T*>(args.x) + k * args.step;
+        int32_t hits = 0;
+        for (int64_t i = 0; i < args.n; ++i) hits += x[i] != T(0);
+        put(args.out, k * args.out_step, finish, hits, args.n);
+    }
+}
+
+template <class T, auto finish>
+void columns(const cpu::ReduceArgs& args) {
+    constexpr int width = 1024;
+    int32_t hits[width];
+    for (int64_t c0 = 0; c0 < args.count; c0 += width) {
+        const int cols = int(args.count - c0 < width ? args.count - c0 : width);
+        for (int c = 0; c < cols; ++c) hits[c] = 0;
+        for (int64_t i = 0; i < args.n; ++i) {
+            const T* row = static_cast<const T*>(args.x) + i * args.stride + c0;
+            for (int c = 0; c < cols; ++c) hits[c] += row[c] != T(0);
+        }
+        for (int c = 0; c < cols; ++c)
+            put(args.out, (c0 + c) * args.out_step, finish, hits[c], args.n);
+    }
+}
+
+#define MERCER_KERNEL(T, finish) \
+    { run<T, finish>, columns<T, finish> }
+#define MERCER_ALL(finish)                                                  \
+    {                                                                       \
+        MERCER_KERNEL(float, finish), MERCER_KERNEL(double, finish),        \
+            MERCER_KERNEL(int32_t, finish), MERCER_KERNEL(int64_t, finish), \
+            MERCER_KERNEL(uint8_t, finish)                                  \
+    }
+
+}  // namespace
+
+extern const cpu::CountTable count_table;
+const cpu::CountTable count_table = {
+    {MERCER_ALL(any_of), MERCER_ALL(all_of), MERCER_ALL(count_of)}};
+
+}  // namespace mercer::MERCER_ISA

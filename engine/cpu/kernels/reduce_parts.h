@@ -1,0 +1,140 @@
+// Runs and columns joined in canonical order (canonical.h): for kernels that reduce.
+#pragma once
+
+#include "engine/cpu/canonical.h"
+#include "engine/cpu/reduce_table.h"
+
+namespace mercer::MERCER_ISA {
+
+/// The join of prepare(x_i) over a run; prepare(fill) must not change it.
+template <class Op, class T, class Prepare>
+MERCER_INLINE T joined_run(const T* x, int64_t n, T fill, Prepare prepare) {
+    constexpr int lanes = Vec<T>::lanes;
+    const auto load = [&](int64_t i, int count) __attribute__((always_inline)) {
+        return prepare(count == lanes ? Vec<T>::load(x + i) : Vec<T>::load(x + i, count, fill));
+    };
+    if (n <= lanes)  // the other registers would hold the identity
+        return across<Op>(Op::join(Vec<T>(Op::template identity<T>), load(0, int(n))));
+    Canonical<T, Op> acc;
+    canonical_for(
+        acc, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
+            part = Op::join(part, load(i, count));
+        });
+    return acc.total();
+}
+
+/// Columns of one block: at most `width` of them at a time. `uniform`: prepare is the same for all columns.
+template <class Op, class T, bool uniform, class Prepare>
+struct Columns {
+    static constexpr int lanes = Vec<T>::lanes;
+    static constexpr int width = int(4096 / sizeof(T)), narrow = int(256 / sizeof(T));
+
+    const T* x;
+    int64_t n, stride;
+    int cols;
+    Prepare prepare;  // prepare(v, c): the elements from column c on
+
+    /// Joins the columns into buffer[0, cols). The buffer holds 8 · width elements.
+    MERCER_INLINE void join(T* buffer) const {
+        if (cols > narrow)
+            tree(0, 1, buffer);
+        else
+            stream(buffer);
+    }
+
+    static MERCER_INLINE Vec<T> load(const T* p, int count) {
+        return count == lanes ? Vec<T>::load(p) : Vec<T>::load(p, count, T(0));
+    }
+    static MERCER_INLINE void store(Vec<T> v, T* p, int count) {
+        if (count == lanes)
+            v.store(p);
+        else
+            v.store(p, count);
+    }
+    template <class Body>
+    static MERCER_INLINE void pieces(int64_t size, Body body) {
+        int64_t c = 0;
+        for (; c + lanes <= size; c += lanes) body(c, lanes);
+        if (c < size) body(c, int(size - c));
+    }
+
+    // Wide rows are read whole, one canonical lane (rows j, j + 64, …) after the other; lanes are visited in the order of
+    // the tree, so that seven rows of partial results suffice.
+    void tree(int j, int h, T* buffer) const {
+        if (h == canonical_lanes) return lane(j, buffer);
+        tree(j, 2 * h, buffer);
+        if (j + h >= n) return;  // those lanes hold the identity
+        T* right = buffer + width;
+        tree(j + h, 2 * h, right);
+        pieces(
+            cols, [&](int64_t c, int count) __attribute__((always_inline)) {
+                store(Op::join(load(buffer + c, count), load(right + c, count)), buffer + c, count);
+            });
+    }
+    void lane(int j, T* to) const {
+        const T* row = x + j * stride;
+        const int64_t step = canonical_lanes * stride;
+        int64_t rows = n > j ? (n - j + canonical_lanes - 1) / canonical_lanes : 0;
+        if (rows == 0)
+            return pieces(
+                cols, [&](int64_t c, int count) __attribute__((always_inline)) {
+                    store(Vec<T>(Op::template identity<T>), to + c, count);
+                });
+        pieces(
+            cols, [&](int64_t c, int count) __attribute__((always_inline)) {
+                store(Op::join(Vec<T>(Op::template identity<T>), prepare(load(row + c, count), c)),
+                      to + c, count);
+            });
+        row += step, --rows;
+        for (; rows >= 4; rows -= 4, row += 4 * step)
+            pieces(
+                cols, [&](int64_t c, int count) __attribute__((always_inline)) {
+                    Vec<T> v = load(to + c, count);
+                    for (int k = 0; k < 4; ++k)
+                        v = Op::join(v, prepare(load(row + k * step + c, count), c));
+                    store(v, to + c, count);
+                });
+        for (; rows > 0; --rows, row += step)
+            pieces(
+                cols, [&](int64_t c, int count) __attribute__((always_inline)) {
+                    store(Op::join(load(to + c, count), prepare(load(row + c, count), c)), to + c,
+                          count);
+                });
+    }
+
+    // Narrow rows stream by; the 64 lanes of all columns stay in the first-level cache.
+    void stream(T* acc) const {
+        const int64_t used = n < canonical_lanes ? (n ? n : 1) : canonical_lanes;
+        for (int64_t k = 0; k < used * cols; ++k) acc[k] = Op::template identity<T>;
+        const auto add = [&](const T* from, T* to, int64_t size) __attribute__((always_inline)) {
+            pieces(
+                size, [&](int64_t c, int count) __attribute__((always_inline)) {
+                    store(Op::join(load(to + c, count), prepare(load(from + c, count), c)), to + c,
+                          count);
+                });
+        };
+        int64_t i = 0;
+        if (uniform && stride == cols)  // 64 rows are one long row
+            for (; i + canonical_lanes <= n; i += canonical_lanes)
+                add(x + i * stride, acc, canonical_lanes * cols);
+        for (; i < n; ++i) add(x + i * stride, acc + (i % canonical_lanes) * cols, cols);
+        for (int64_t half = canonical_lanes / 2; half >= 1; half /= 2) {
+            const int64_t joined = used < 2 * half ? (used - half) * cols : half * cols;
+            pieces(
+                joined < 0 ? 0 : joined, [&](int64_t k, int count) __attribute__((always_inline)) {
+                    store(Op::join(load(acc + k, count), load(acc + half * cols + k, count)),
+                          acc + k, count);
+                });
+        }
+    }
+};
+
+template <class T>
+MERCER_INLINE void spread(const T* from, T* to, int64_t step, int64_t n) {
+    if (step == 1)
+        __builtin_memcpy(to, from, size_t(n) * sizeof(T));
+    else
+        for (int64_t c = 0; c < n; ++c) to[c * step] = from[c];
+}
+
+}  // namespace mercer::MERCER_ISA

@@ -1,0 +1,237 @@
+// Prefix sums and products, and the recurrence h_t = a_t h_{t−1} + b_t. Memory traffic: each element once, each result
+// once.
+//
+// A row is scanned by blocks of 16: inside one, v_j ← v_{j−k} ∘ v_j for k = 1, 2, 4, 8 (Hillis & Steele 1986); then the
+// carry is joined to all. Every instruction set does these joins, so all get the same bits. Columns go step by step.
+#include "engine/cpu/canonical.h"
+#include "engine/cpu/scan_table.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+constexpr int block = 16;
+
+#if MERCER_SIMD == MERCER_SIMD_SCALAR
+template <int, class T>
+Vec<T> delayed(Vec<T>, Vec<T>);  // never needed: a place is a register
+template <class T>
+MERCER_INLINE Vec<T> reversed(Vec<T> v) {
+    return v;
+}
+#else
+template <int shift, class T, int... i>
+MERCER_INLINE Vec<T> delayed(Vec<T> before, Vec<T> v, std::integer_sequence<int, i...>) {
+    return __builtin_shufflevector(before.v, v.v, (i + int(sizeof...(i)) - shift)...);
+}
+/// The lanes of v, `shift` places later, after the last ones of `before`.
+template <int shift, class T>
+MERCER_INLINE Vec<T> delayed(Vec<T> before, Vec<T> v) {
+    return delayed<shift>(before, v, std::make_integer_sequence<int, Vec<T>::lanes>());
+}
+template <class T, int... i>
+MERCER_INLINE Vec<T> reversed(Vec<T> v, std::integer_sequence<int, i...>) {
+    return __builtin_shufflevector(v.v, v.v, (int(sizeof...(i)) - 1 - i)...);
+}
+template <class T>
+MERCER_INLINE Vec<T> reversed(Vec<T> v) {
+    return reversed(v, std::make_integer_sequence<int, Vec<T>::lanes>());
+}
+#endif
+
+template <class Op, class T>
+struct Block {
+    static constexpr int lanes = Vec<T>::lanes < block ? Vec<T>::lanes : block,
+                         registers = block / lanes;
+    static_assert(lanes == Vec<T>::lanes, "a register holds at most one block");
+    Vec<T> v[registers];
+
+    template <int shift>
+    MERCER_INLINE void delay(Vec<T> (&to)[registers]) const {
+        constexpr int whole = shift / lanes, part = shift % lanes;
+        const Vec<T> none(Op::template identity<T>);
+        for (int k = 0; k < registers; ++k) {
+            const Vec<T> at = k >= whole ? v[k - whole] : none;
+            if constexpr (part == 0)
+                to[k] = at;
+            else
+                to[k] = delayed<part>(k > whole ? v[k - whole - 1] : none, at);
+        }
+    }
+    template <int shift>
+    MERCER_INLINE void join_delayed() {
+        Vec<T> d[registers];
+        delay<shift>(d);
+        for (int k = 0; k < registers; ++k) v[k] = Op::join(d[k], v[k]);
+    }
+    MERCER_INLINE void scan() {
+        join_delayed<1>();
+        join_delayed<2>();
+        join_delayed<4>();
+        join_delayed<8>();
+    }
+    MERCER_INLINE T last() const {
+        T e[lanes];
+        v[registers - 1].store(e);
+        return e[lanes - 1];
+    }
+    MERCER_INLINE void load(const T* p, bool reverse) {
+        for (int k = 0; k < registers; ++k)
+            v[k] = reverse ? reversed(Vec<T>::load(p + block - (k + 1) * lanes))
+                           : Vec<T>::load(p + k * lanes);
+    }
+    MERCER_INLINE void store(T* p, bool reverse) const {
+        for (int k = 0; k < registers; ++k) {
+            if (reverse)
+                reversed(v[k]).store(p + block - (k + 1) * lanes);
+            else
+                v[k].store(p + k * lanes);
+        }
+    }
+};
+
+template <class Op, class T, bool reverse>
+MERCER_INLINE void scan_row(const cpu::ScanArgs& args) {
+    const T* x = static_cast<const T*>(args.x);
+    T* out = static_cast<T*>(args.out);
+    const Vec<T> before(*static_cast<T*>(args.carry));
+    Vec<T> carry(Op::template identity<T>);
+    const auto step = [&](const T* from, T* to) __attribute__((always_inline)) {
+        Block<Op, T> b;
+        b.load(from, reverse);
+        b.scan();
+        const Vec<T> total(b.last());
+        if (to) {
+            Vec<T> d[Block<Op, T>::registers];
+            if (args.exclusive) {
+                b.template delay<1>(d);
+                for (int k = 0; k < Block<Op, T>::registers; ++k) b.v[k] = d[k];
+            }
+            for (int k = 0; k < Block<Op, T>::registers; ++k) {
+                b.v[k] = Op::join(carry, b.v[k]);
+                if (!args.first) b.v[k] = Op::join(before, b.v[k]);
+            }
+            b.store(to, reverse);
+        }
+        carry = Op::join(carry, total);
+    };
+    int64_t i = 0;
+    for (; i + block <= args.n; i += block) {
+        const int64_t at = reverse ? args.n - i - block : i;
+        step(x + at, out ? out + at : nullptr);
+    }
+    if (const int rest = int(args.n - i); rest > 0) {
+        T from[block], to[block];
+        for (int k = 0; k < block; ++k) from[k] = Op::template identity<T>;
+        const int shift = reverse ? block - rest : 0;
+        const int64_t at = reverse ? 0 : i;
+        for (int k = 0; k < rest; ++k) from[shift + k] = x[at + k];
+        step(from, to);
+        if (out)
+            for (int k = 0; k < rest; ++k) out[at + k] = to[shift + k];
+    }
+    const Vec<T> all = args.first ? carry : Op::join(before, carry);
+    T e[Vec<T>::lanes];
+    all.store(e);
+    *static_cast<T*>(args.carry) = e[0];
+}
+
+template <class Op, class T>
+void rows(const cpu::ScanArgs& args) {
+    if (args.reverse)
+        scan_row<Op, T, true>(args);
+    else
+        scan_row<Op, T, false>(args);
+}
+
+template <class Op, class T>
+void columns(const cpu::ScanArgs& args) {
+    constexpr int lanes = Vec<T>::lanes, width = int(1024 / sizeof(T));
+    alignas(64) T carry[width + lanes];
+    for (int64_t c0 = 0; c0 < args.count; c0 += width) {
+        const int cols = int(args.count - c0 < width ? args.count - c0 : width);
+        for (int c = 0; c < cols; ++c) carry[c] = Op::template identity<T>;
+        for (int64_t i = 0; i < args.n; ++i) {
+            const int64_t at = (args.reverse ? args.n - 1 - i : i) * args.inner + c0;
+            const T* x = static_cast<const T*>(args.x) + at;
+            T* out = static_cast<T*>(args.out) + at;
+            for (int c = 0; c < cols; c += lanes) {
+                const int count = cols - c < lanes ? cols - c : lanes;
+                const Vec<T> before = Vec<T>::load(carry + c);
+                const Vec<T> v =
+                    count == lanes ? Vec<T>::load(x + c) : Vec<T>::load(x + c, count, T(0));
+                const Vec<T> after = Op::join(before, v), to = args.exclusive ? before : after;
+                after.store(carry + c);
+                if (count == lanes)
+                    to.store(out + c);
+                else
+                    to.store(out + c, count);
+            }
+        }
+    }
+}
+
+// Neighbouring lines step by step, their state in the first-level cache.
+template <class T>
+void recurrence_columns(const cpu::RecurrenceArgs& args) {
+    constexpr int lanes = Vec<T>::lanes, width = int(1024 / sizeof(T));
+    alignas(64) T state[width + lanes];
+    for (int64_t c0 = 0; c0 < args.count; c0 += width) {
+        const int cols = int(args.count - c0 < width ? args.count - c0 : width);
+        for (int64_t i = 0; i < args.n; ++i) {
+            const int64_t at = (args.reverse ? args.n - 1 - i : i) * args.inner + c0;
+            const T *a = static_cast<const T*>(args.a) + at,
+                    *b = static_cast<const T*>(args.b) + at;
+            T* out = static_cast<T*>(args.out) + at;
+            for (int c = 0; c < cols; c += lanes) {
+                const int count = cols - c < lanes ? cols - c : lanes;
+                Vec<T> h = Vec<T>::load(b + c, count, T(0));
+                if (i) h = Vec<T>::load(a + c, count, T(0)) * Vec<T>::load(state + c) + h;
+                h.store(state + c);
+                h.store(out + c, count);
+            }
+        }
+    }
+}
+
+// Rows: as many as a register has lanes, through transposed tiles of 16 steps.
+template <class T>
+void recurrence_rows(const cpu::RecurrenceArgs& args) {
+    constexpr int lanes = Vec<T>::lanes, steps = 16;
+    alignas(64) T a[steps * lanes] = {}, b[steps * lanes] = {}, out[steps * lanes];
+    const int64_t n = args.n;
+    for (int64_t k0 = 0; k0 < args.count; k0 += lanes) {
+        const int rows = int(args.count - k0 < lanes ? args.count - k0 : lanes);
+        Vec<T> h(T(0));
+        for (int64_t i = 0; i < n; i += steps) {
+            const int now = int(n - i < steps ? n - i : steps);
+            const int64_t first = k0 * n + (args.reverse ? n - 1 - i : i),
+                          step = args.reverse ? -1 : 1;
+            for (int k = 0; k < rows; ++k)
+                for (int t = 0; t < now; ++t) {
+                    a[t * lanes + k] = static_cast<const T*>(args.a)[first + k * n + t * step];
+                    b[t * lanes + k] = static_cast<const T*>(args.b)[first + k * n + t * step];
+                }
+            for (int t = 0; t < now; ++t) {
+                const Vec<T> add = Vec<T>::load(b + t * lanes);
+                h = i + t ? Vec<T>::load(a + t * lanes) * h + add : add;
+                h.store(out + t * lanes);
+            }
+            for (int k = 0; k < rows; ++k)
+                for (int t = 0; t < now; ++t)
+                    static_cast<T*>(args.out)[first + k * n + t * step] = out[t * lanes + k];
+        }
+    }
+}
+
+#define MERCER_ALL(kernel, Op) \
+    { kernel<Op, float>, kernel<Op, double>, kernel<Op, int32_t>, kernel<Op, int64_t> }
+
+}  // namespace
+
+extern const cpu::ScanTable scan_table;
+const cpu::ScanTable scan_table = {{MERCER_ALL(rows, SumOp), MERCER_ALL(rows, ProdOp)},
+                                   {MERCER_ALL(columns, SumOp), MERCER_ALL(columns, ProdOp)},
+                                   {recurrence_rows<float>, recurrence_rows<double>},
+                                   {recurrence_columns<float>, recurrence_columns<double>}};
+
+}  // namespace mercer::MERCER_ISA

@@ -1,0 +1,224 @@
+// Sorting by radix on keys that order like the elements, least significant byte first, with the index as payload. Short
+// rows are merged. Traffic of a long row: for each of 4 (8) bytes of the key that is not the same for all, the items
+// once in and once out.
+#include "engine/cpu/sort_table.h"
+#include "engine/simd/isa.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+template <class T>
+struct ItemOf {
+    using Key = uint32_t;
+    using Item = uint64_t;
+};
+template <>
+struct ItemOf<double> {
+    using Key = uint64_t;
+    using Item = unsigned __int128;
+};
+template <>
+struct ItemOf<int64_t> : ItemOf<double> {};
+
+template <class T>
+inline constexpr bool floating = T(0.5) != T(0);
+
+// Key and element. Positive numbers get their sign bit set, negative ones are complemented: then bits order like numbers.
+template <class T, class Key = typename ItemOf<T>::Key>
+MERCER_INLINE Key key_of(T x, bool descending) {
+    constexpr Key sign = Key(1) << (8 * sizeof(T) - 1);
+    Key u;
+    __builtin_memcpy(&u, &x, sizeof u);
+    if constexpr (floating<T>) {
+        u = x == T(0) ? Key(0) : u;  // −0 is 0
+        const Key key = u ^ (u & sign ? ~Key(0) : sign);
+        return x != x ? ~Key(0) : descending ? ~key : key;
+    } else {
+        return descending ? ~(u ^ sign) : u ^ sign;
+    }
+}
+template <class T, class Key = typename ItemOf<T>::Key>
+MERCER_INLINE T element_of(Key key, bool descending) {
+    constexpr Key sign = Key(1) << (8 * sizeof(T) - 1);
+    if (descending) key = ~key;
+    const Key u = floating<T> ? (key & sign ? key ^ sign : ~key) : key ^ sign;
+    T x;
+    __builtin_memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+template <class T, class Item = typename ItemOf<T>::Item>
+MERCER_INLINE Item item_of(T x, int64_t index, bool descending) {
+    return Item(key_of(x, descending)) << (8 * sizeof(T)) | Item(index);
+}
+template <class T, class Item = typename ItemOf<T>::Item>
+MERCER_INLINE typename ItemOf<T>::Key key_in(Item item) {
+    return typename ItemOf<T>::Key(item >> (8 * sizeof(T)));
+}
+
+template <class Item>
+MERCER_INLINE void merge_from(const Item* a, const Item* a_end, const Item* b, const Item* b_end,
+                              Item* to, int64_t n) {
+    for (; n > 0 && a < a_end && b < b_end; --n) {
+        const bool left = *a < *b;
+        *to++ = left ? *a : *b;
+        a += left;
+        b += !left;
+    }
+    for (; n > 0 && a < a_end; --n) *to++ = *a++;
+    for (; n > 0 && b < b_end; --n) *to++ = *b++;
+}
+
+// Runs of 16 by insertion, then merged pairwise.
+template <class Item>
+Item* merge_sort(Item* x, Item* spare, int64_t n) {
+    constexpr int64_t run = 16;
+    for (int64_t i0 = 0; i0 < n; i0 += run) {
+        const int64_t end = i0 + run < n ? i0 + run : n;
+        for (int64_t i = i0 + 1; i < end; ++i) {
+            const Item v = x[i];
+            int64_t j = i;
+            for (; j > i0 && v < x[j - 1]; --j) x[j] = x[j - 1];
+            x[j] = v;
+        }
+    }
+    for (int64_t width = run; width < n; width *= 2) {
+        for (int64_t i = 0; i < n; i += 2 * width) {
+            const int64_t middle = i + width < n ? i + width : n,
+                          end = i + 2 * width < n ? i + 2 * width : n;
+            merge_from(x + i, x + middle, x + middle, x + end, spare + i, end - i);
+        }
+        Item* t = x;
+        x = spare;
+        spare = t;
+    }
+    return x;
+}
+
+// By the bytes of the key; equal bytes keep their order, so indices, ascending at first, break ties.
+template <class T, class Item = typename ItemOf<T>::Item>
+Item* radix_sort(Item* x, Item* spare, int64_t n) {
+    constexpr int bytes = int(sizeof(T));
+    uint32_t counts[bytes][256] = {};
+    for (int64_t i = 0; i < n; ++i) {
+        const auto key = key_in<T>(x[i]);
+        for (int b = 0; b < bytes; ++b) ++counts[b][(key >> (8 * b)) & 255];
+    }
+    for (int b = 0; b < bytes; ++b) {
+        const int shift = 8 * (bytes + b);
+        uint32_t* place = counts[b];
+        if (place[int(x[0] >> shift) & 255] == uint32_t(n)) continue;  // all alike
+        uint32_t begin = 0;
+        for (int d = 0; d < 256; ++d) {
+            const uint32_t count = place[d];
+            place[d] = begin;
+            begin += count;
+        }
+        for (int64_t i = 0; i < n; ++i) spare[place[int(x[i] >> shift) & 255]++] = x[i];
+        Item* t = x;
+        x = spare;
+        spare = t;
+    }
+    return x;
+}
+
+template <class T, class Item = typename ItemOf<T>::Item>
+Item* in_order(Item* x, Item* spare, int64_t n) {
+    return n < 64 * int64_t(sizeof(T)) ? merge_sort(x, spare, n) : radix_sort<T>(x, spare, n);
+}
+
+template <class T>
+void* sort(const void* from, int64_t n, int64_t first, bool descending, void* items, void* spare) {
+    using Item = typename ItemOf<T>::Item;
+    const T* x = static_cast<const T*>(from);
+    Item* to = static_cast<Item*>(items);
+    for (int64_t i = 0; i < n; ++i) to[i] = item_of(x[i], first + i, descending);
+    return in_order<T>(to, static_cast<Item*>(spare), n);
+}
+
+template <class T>
+void merge(const void* left, int64_t na, const void* right, int64_t nb, int64_t begin, int64_t end,
+           void* out) {
+    using Item = typename ItemOf<T>::Item;
+    const Item *a = static_cast<const Item*>(left), *b = static_cast<const Item*>(right);
+    // How many of the first `begin` come from a: the least i with b[begin − i − 1] < a[i].
+    int64_t low = begin > nb ? begin - nb : 0, high = begin < na ? begin : na;
+    while (low < high) {
+        const int64_t i = (low + high) / 2;
+        if (b[begin - i - 1] < a[i])
+            high = i;
+        else
+            low = i + 1;
+    }
+    merge_from(a + low, a + na, b + begin - low, b + nb, static_cast<Item*>(out) + begin,
+               end - begin);
+}
+
+// Candidates are gathered until the buffer is full, then the first k of them stay, and the last of these bars the way.
+template <class T>
+void top(const void* from, int64_t n, int64_t k, bool descending, void* items, void* other) {
+    using Item = typename ItemOf<T>::Item;
+    using Key = typename ItemOf<T>::Key;
+    constexpr int block = 64;
+    const T* x = static_cast<const T*>(from);
+    Item *best = static_cast<Item*>(items), *spare = static_cast<Item*>(other);
+    int64_t held = 0;
+    const int64_t room = cpu::top_room(k);
+    Key bar = ~Key(0);
+    const auto settle = [&] {
+        Item* sorted = in_order<T>(best, spare, held);
+        if (sorted != best) spare = best, best = sorted;
+        held = held < k ? held : k;
+        if (held == k) bar = key_in<T>(best[k - 1]);
+    };
+    for (int64_t i0 = 0; i0 < n; i0 += block) {
+        const int size = int(n - i0 < block ? n - i0 : block);
+        Key keys[block];
+        if (size == block)
+            for (int i = 0; i < block; ++i) keys[i] = key_of(x[i0 + i], descending);
+        else
+            for (int i = 0; i < size; ++i) keys[i] = key_of(x[i0 + i], descending);
+        if (size == block && held >= k) {
+            Key least = ~Key(0);
+            for (int i = 0; i < block; ++i) least = keys[i] < least ? keys[i] : least;
+            if (least >= bar) continue;  // an equal one that comes later is not better
+        }
+        if (held + size > room) settle();
+        for (int i = 0; i < size; ++i) {
+            best[held] = Item(keys[i]) << (8 * sizeof(T)) | Item(i0 + i);
+            held += keys[i] < bar || held < k;
+        }
+    }
+    settle();
+    if (best != static_cast<Item*>(items))
+        for (int64_t i = 0; i < k; ++i) static_cast<Item*>(items)[i] = best[i];
+}
+
+template <class T>
+void write(const void* from, int64_t n, const void* row, bool descending, void* to,
+           int64_t* indices) {
+    using Item = typename ItemOf<T>::Item;
+    const Item* items = static_cast<const Item*>(from);
+    const T* x = static_cast<const T*>(row);
+    T* values = static_cast<T*>(to);
+    constexpr Item low = (Item(1) << (8 * sizeof(T))) - 1;
+    for (int64_t i = 0; i < n; ++i) indices[i] = int64_t(items[i] & low);
+    if (!values) return;
+    for (int64_t i = 0; i < n; ++i) {
+        const T v = element_of<T>(key_in<T>(items[i]), descending);
+        values[i] =
+            floating<T> && !(v != T(0) && v == v) ? x[indices[i]] : v;  // zeros keep their sign
+    }
+}
+
+template <class T>
+constexpr cpu::SortTable::Kernels kernels_of = {int(sizeof(typename ItemOf<T>::Item)), sort<T>,
+                                                merge<T>, top<T>, write<T>};
+
+}  // namespace
+
+extern const cpu::SortTable sort_table;
+const cpu::SortTable sort_table = {
+    {kernels_of<float>, kernels_of<double>, kernels_of<int32_t>, kernels_of<int64_t>}};
+
+}  // namespace mercer::MERCER_ISA

@@ -1,0 +1,53 @@
+// m = Σx / n, then Σ(x − m)², both in canonical order: two passes over a chunk that the second-level cache holds, so
+// memory is read once.
+#include "engine/cpu/kernels/reduce_parts.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+template <class T>
+void run(const cpu::ReduceArgs& args) {
+    for (int64_t k = 0; k < args.count; ++k) {
+        const T* x = static_cast<const T*>(args.x) + k * args.step;
+        const T m =
+            joined_run<SumOp>(
+                x, args.n, T(0), [](Vec<T> v) __attribute__((always_inline)) { return v; }) /
+            T(args.n);
+        static_cast<T*>(args.extra)[k * args.out_step] = m;
+        static_cast<T*>(args.out)[k * args.out_step] = joined_run<SumOp>(
+            x, args.n, m, [m](Vec<T> v) __attribute__((always_inline)) {
+                return (v - Vec<T>(m)) * (v - Vec<T>(m));
+            });
+    }
+}
+
+template <class T>
+void columns(const cpu::ReduceArgs& args) {
+    constexpr int width = int(1024 / sizeof(T)), lanes = Vec<T>::lanes;
+    alignas(64) T mean[width + lanes] = {};
+    const auto itself = [](Vec<T> v, int64_t) __attribute__((always_inline)) { return v; };
+    const auto spread_of = [&](Vec<T> v, int64_t c) __attribute__((always_inline)) {
+        const Vec<T> d = v - Vec<T>::load(mean + c);
+        return d * d;
+    };
+    using First = Columns<SumOp, T, true, decltype(itself)>;
+    alignas(64) T buffer[8 * First::width];
+    for (int64_t c = 0; c < args.count; c += width) {
+        const int cols = int(args.count - c < width ? args.count - c : width);
+        const T* x = static_cast<const T*>(args.x) + c;
+        First{x, args.n, args.stride, cols, itself}.join(buffer);
+        for (int i = 0; i < cols; ++i) mean[i] = buffer[i] / T(args.n);
+        spread(mean, static_cast<T*>(args.extra) + c * args.out_step, args.out_step, cols);
+        Columns<SumOp, T, false, decltype(spread_of)>{x, args.n, args.stride, cols, spread_of}.join(
+            buffer);
+        spread(buffer, static_cast<T*>(args.out) + c * args.out_step, args.out_step, cols);
+    }
+}
+
+}  // namespace
+
+extern const cpu::VarianceTable variance_table;
+const cpu::VarianceTable variance_table = {
+    {{run<float>, columns<float>}, {run<double>, columns<double>}}};
+
+}  // namespace mercer::MERCER_ISA

@@ -1,0 +1,35 @@
+// Kernels of scans on one instruction set.
+#pragma once
+
+#include <cstdint>
+
+namespace mercer::cpu {
+
+enum class Scan { sum, prod };
+
+struct ScanArgs {
+    const void* x;
+    int64_t n, inner;  // n steps; columns: `count` neighbours of a row of `inner` at once
+    int64_t count;     // columns
+    bool exclusive, reverse;
+    void* out;  // null: only the carry is wanted (rows)
+    void*
+        carry;  // rows: what comes before, added to all; then replaced by the join of it and all elements
+    bool first;  // rows: nothing comes before
+};
+
+struct RecurrenceArgs {
+    const void *a, *b;
+    int64_t n, inner, count;  // `count` rows of n; or columns, of n rows of `inner`
+    bool reverse;
+    void* out;
+};
+
+struct ScanTable {
+    void (*rows[2][4])(const ScanArgs&);  // [Scan][f32, f64, i32, i64]
+    void (*columns[2][4])(const ScanArgs&);
+    void (*recurrence_rows[2])(const RecurrenceArgs&);  // [f32, f64]
+    void (*recurrence_columns[2])(const RecurrenceArgs&);
+};
+
+}  // namespace mercer::cpu

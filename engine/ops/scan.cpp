@@ -1,0 +1,175 @@
+#include "engine/ops/scan.h"
+
+#include <algorithm>
+
+#include "engine/cpu/dispatch.h"
+#include "engine/cpu/scan_table.h"
+#include "engine/error.h"
+#include "engine/functions.h"
+#include "engine/memory.h"
+#include "engine/parallel.h"
+
+namespace mercer {
+
+MERCER_DISPATCH(cpu::ScanTable, scan_table)
+
+namespace {
+
+// A constant: the order of sums must not depend on threads.
+constexpr int64_t chunk = 1 << 14;
+
+struct Lines {
+    int64_t outer = 1, n = 1, inner = 1;
+    Lines(const Shape& shape, int axis) {
+        n = shape[axis];
+        for (int i = 0; i < shape.rank(); ++i)
+            if (i != axis) (i < axis ? outer : inner) *= shape[i];
+    }
+};
+
+// Many rows: one after the other. Few long ones: the totals of all chunks first, then every chunk with what comes before
+// it; the bits are the same.
+void scan_rows(cpu::Scan op, const cpu::ScanArgs& all, int64_t rows, DType dtype) {
+    const auto kernel = scan_table().rows[int(op)][int(dtype)];
+    const int64_t n = all.n, chunks = (n + chunk - 1) / chunk, element = int64_t(size_of(dtype));
+    const auto piece = [&](int64_t row, int64_t c, void* carry, bool store) {
+        cpu::ScanArgs args = all;
+        args.n = std::min(chunk, n - c * chunk);
+        const int64_t at = (row * n + (all.reverse ? n - c * chunk - args.n : c * chunk)) * element;
+        args.x = static_cast<const char*>(all.x) + at;
+        args.out = store ? static_cast<char*>(all.out) + at : nullptr;
+        args.carry = carry;
+        return args;
+    };
+    if (chunks == 1 || rows >= 2 * thread_count()) {
+        parallel_for(rows, grain_for(n / 2), [&](int64_t begin, int64_t end) {
+            for (int64_t row = begin; row < end; ++row) {
+                int64_t carry = 0;
+                for (int64_t c = 0; c < chunks; ++c) {
+                    cpu::ScanArgs args = piece(row, c, &carry, true);
+                    args.first = c == 0;
+                    kernel(args);
+                }
+            }
+        });
+        return;
+    }
+    Tensor carries = Tensor::empty({rows * chunks}, DType::i64);  // room for any element
+    int64_t* carry = static_cast<int64_t*>(carries.raw());
+    parallel_for(rows * chunks, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) {
+            cpu::ScanArgs args = piece(k / chunks, k % chunks, carry + k, false);
+            args.first = true;
+            kernel(args);
+        }
+    });
+    visit(dtype, [&]<class T>(T) {  // from totals to what comes before
+        if constexpr (!std::is_same_v<T, bool>)
+            for (int64_t row = 0; row < rows; ++row) {
+                T before{};
+                for (int64_t c = 0; c < chunks; ++c) {
+                    T* at = reinterpret_cast<T*>(carry + row * chunks + c);
+                    const T total = *at;
+                    *at = before;
+                    before = c == 0                  ? total
+                             : op == cpu::Scan::prod ? T(before * total)
+                                                     : T(before + total);
+                }
+            }
+    });
+    parallel_for(rows * chunks, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) {
+            cpu::ScanArgs args = piece(k / chunks, k % chunks, carry + k, true);
+            args.first = k % chunks == 0;
+            kernel(args);
+        }
+    });
+}
+
+Tensor scan(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Tensor& in) {
+    const OperationScope scope(name, {&in});
+    if (in.dtype() == DType::boolean)
+        throw DTypeError(name, "works on numbers, got bool; use cast");
+    const Tensor x = in.contiguous();
+    Tensor out = Tensor::empty(x.shape(), x.dtype());
+    if (x.count() == 0) return out;
+    const Lines l(x.shape(), attrs.axis);
+    const cpu::ScanArgs all{x.raw(),       l.n,       l.inner, 0,   attrs.exclusive,
+                            attrs.reverse, out.raw(), nullptr, true};
+    if (l.inner == 1) {
+        scan_rows(op, all, l.outer, x.dtype());
+        return out;
+    }
+    constexpr int64_t width = 256;
+    const int64_t blocks = (l.inner + width - 1) / width, element = int64_t(size_of(x.dtype()));
+    parallel_for(l.outer * blocks, grain_for(l.n * std::min(l.inner, width) / 8),
+                 [&](int64_t begin, int64_t end) {
+                     for (int64_t item = begin; item < end; ++item) {
+                         const int64_t c = item % blocks * width,
+                                       at = (item / blocks * l.n * l.inner + c) * element;
+                         cpu::ScanArgs args = all;
+                         args.x = static_cast<const char*>(x.raw()) + at;
+                         args.out = static_cast<char*>(out.raw()) + at;
+                         args.count = std::min(width, l.inner - c);
+                         scan_table().columns[int(op)][int(x.dtype())](args);
+                     }
+                 });
+    return out;
+}
+
+}  // namespace
+
+Tensor Cumsum::forward(const Attrs& attrs, std::span<const Tensor> x) {
+    return scan(name, cpu::Scan::sum, attrs, x[0]);
+}
+Tensor Cumprod::forward(const Attrs& attrs, std::span<const Tensor> x) {
+    return scan(name, cpu::Scan::prod, attrs, x[0]);
+}
+
+Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) {
+    const OperationScope scope(name, x);
+    if (!is_floating(x[0].dtype()) || x[0].dtype() != x[1].dtype())
+        throw DTypeError(name, "works on f32 and f64 of one dtype, got " +
+                                   std::string(name_of(x[0].dtype())) + " and " +
+                                   std::string(name_of(x[1].dtype())) + "; use cast");
+    if (!(x[0].shape() == x[1].shape()))
+        throw ShapeError(name, "a " + to_string(x[0].shape()) + " and b " +
+                                   to_string(x[1].shape()) + " must have one shape");
+    const Tensor a = x[0].contiguous(), b = x[1].contiguous();
+    Tensor out = Tensor::empty(b.shape(), b.dtype());
+    if (out.count() == 0) return out;
+    const Lines l(b.shape(), attrs.axis);
+    const bool wide = b.dtype() == DType::f64, rows = l.inner == 1;
+    const auto kernel =
+        (rows ? scan_table().recurrence_rows : scan_table().recurrence_columns)[wide];
+    const int64_t width = rows ? 16 : 256;  // lines of one call
+    const int64_t lines = rows ? l.outer : l.inner, groups = rows ? 1 : l.outer;
+    const int64_t blocks = (lines + width - 1) / width, element = int64_t(size_of(b.dtype()));
+    parallel_for(groups * blocks, grain_for(l.n * std::min(lines, width) / 2),
+                 [&](int64_t begin, int64_t end) {
+                     for (int64_t item = begin; item < end; ++item) {
+                         const int64_t first = item % blocks * width;
+                         const int64_t at =
+                             (item / blocks * l.n * l.inner + first * (rows ? l.n : 1)) * element;
+                         kernel({static_cast<const char*>(a.raw()) + at,
+                                 static_cast<const char*>(b.raw()) + at, l.n, l.inner,
+                                 std::min(width, lines - first), attrs.reverse,
+                                 static_cast<char*>(out.raw()) + at});
+                     }
+                 });
+    return out;
+}
+
+Tensor cumsum(const Tensor& x, int axis, bool exclusive, bool reverse) {
+    return Cumsum::forward({normal_axis("cumsum", axis, x.rank()), exclusive, reverse}, {&x, 1});
+}
+Tensor cumprod(const Tensor& x, int axis, bool exclusive, bool reverse) {
+    return Cumprod::forward({normal_axis("cumprod", axis, x.rank()), exclusive, reverse}, {&x, 1});
+}
+Tensor linear_recurrence(const Tensor& a, const Tensor& b, int axis, bool reverse) {
+    const Tensor x[] = {a, b};
+    return LinearRecurrence::forward({normal_axis("linear_recurrence", axis, b.rank()), reverse},
+                                     x);
+}
+
+}  // namespace mercer

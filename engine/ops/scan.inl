@@ -1,0 +1,41 @@
+// Adjoints of scans. Included by autograd/ops/reduce.cpp only.
+#pragma once
+
+#include "engine/ops/scan.h"
+
+namespace mercer {
+
+/// y_t = x_{t−1} along `axis`, 0 first; in a reversed scan y_t = x_{t+1}, 0 last.
+template <class X>
+X delayed(const X& x, int axis, bool reverse) {
+    const int64_t n = x.size(axis), first = reverse ? 0 : 1;
+    return n == 0 ? x : unslice(slice(x, axis, 1 - first, n - first), x.shape(), axis, first, 1);
+}
+
+template <class X>
+void Cumsum::vjp(Vjp<X>& c) {
+    const Attrs& a = c.template attrs<Attrs>();
+    c.give(0, cumsum(c.g(), a.axis, a.exclusive, !a.reverse));
+}
+
+/// With y_t = Π_{k≤t} x_k: dx_j = (Π_{k<j} x_k) · r_j, where r_j = g_j + x_{j+1} r_{j+1}; no division, so zeros are
+/// no exception. An exclusive product is an inclusive one, delayed.
+template <class X>
+void Cumprod::vjp(Vjp<X>& c) {
+    const Attrs& a = c.template attrs<Attrs>();
+    const X x = c.in(0), g = a.exclusive ? delayed(c.g(), a.axis, !a.reverse) : c.g();
+    const X tail = linear_recurrence(delayed(x, a.axis, !a.reverse), g, a.axis, !a.reverse);
+    c.give(0, cumprod(x, a.axis, true, a.reverse) * tail);
+}
+
+/// λ_t = g_t + a_{t+1} λ_{t+1}; db = λ, da_t = λ_t h_{t−1}
+template <class X>
+void LinearRecurrence::vjp(Vjp<X>& c) {
+    const Attrs& s = c.template attrs<Attrs>();
+    const X back =
+        linear_recurrence(delayed(c.in(0), s.axis, !s.reverse), c.g(), s.axis, !s.reverse);
+    if (c.wants(0)) c.give(0, back * delayed(c.out(), s.axis, s.reverse));
+    if (c.wants(1)) c.give(1, back);
+}
+
+}  // namespace mercer
