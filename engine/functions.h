@@ -11,6 +11,7 @@
 
 #include "engine/loss_reduction.h"
 #include "engine/padding.h"
+#include "engine/random.h"
 #include "engine/ops/pad.h"
 #include "engine/tensor.h"
 

@@ -7,6 +7,7 @@
 
 #include "autograd/functions.h"
 #include "engine/error.h"
+#include "engine/ops/loss_rows.h"
 
 namespace mercer {
 

@@ -48,6 +48,38 @@ void add_ops_rows() {
     add("log_softmax", 2, 3, 0, [](const Vars& x) { return log_softmax(x[0]); });
     add("logsumexp", 1, 2, 0, [](const Vars& x) { return logsumexp(x[0], {-1}); });
     add("cross_entropy", 1, 2, 0, [ids](const Vars& x) { return cross_entropy(x[0], ids); });
+    add(
+        "sparsemax", 2, 3, 0, [](const Vars& x) { return sparsemax(x[0]); }, "about ten passes");
+    add(
+        "entmax15", 2, 3, 0, [](const Vars& x) { return entmax15(x[0]); }, "about ten passes");
+    add(
+        "entmax", 2, 3, 0,
+        [](const Vars& x) { return entmax(x[0], Tensor::scalar(1.3, x[0].dtype())); },
+        "ten passes of log and exp");
+    add(
+        "fenchel_young", 1, 2, 0,
+        [target = softmax(randn(Key{1, 8}, {rows, columns}))](const Vars& x) {
+            return fenchel_young(x[0], cast(target, x[0].dtype()));
+        },
+        "about ten passes");
+    add(
+        "dropout", 2, 2, 0,
+        [](const Vars& x) {
+            return dropout(x[0], 0.1, Key{1, 2});
+        },
+        "Philox");
+    add("embedding", 2, 2, 0, [ids](const Vars& x) { return embedding(x[0], ids); });
+    const Tensor other = randn(Key{1, 6}, {rows, columns}, DType::f64);
+    const auto pair = [&](const std::string& name, auto f) {
+        add(name, 2, 3, 0,
+            [f, other](const Vars& x) { return f(x[0], Var(cast(other, x[0].dtype()))); });
+    };
+    pair("mse_loss", [](const Var& x, const Var& y) { return mse_loss(x, y); });
+    pair("l1_loss", [](const Var& x, const Var& y) { return l1_loss(x, y); });
+    pair("huber_loss", [](const Var& x, const Var& y) { return huber_loss(x, y); });
+    pair("bce_with_logits", [](const Var& x, const Var& y) { return bce_with_logits(x, y); });
+    pair("kl_div", [](const Var& x, const Var& y) { return kl_div(x, abs(y.value())); });
+    add("nll_loss", 0.01, 1, 0, [ids](const Vars& x) { return nll_loss(x[0], ids); });
     add("layer_norm", 2, 3, 2, [](const Vars& x) { return layer_norm(x[0], x[1], x[2]); });
     add("rms_norm", 2, 3, 1, [](const Vars& x) { return rms_norm(x[0], x[1]); });
 }

@@ -7,6 +7,7 @@
 
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/ops/loss_rows.h"
 
 namespace mercer {
 

@@ -102,23 +102,23 @@ Tensor LogSoftmax::backward(const Attrs& attrs, const Tensor& out, const Tensor&
     return from_rows(dx, attrs.axis);
 }
 
-Tensor row_labels(const char* operation, const Tensor& x, const Tensor& ids, int64_t ignore) {
+Tensor row_labels(const char* operation, const Shape& x, const Tensor& ids, int64_t ignore) {
     if (ids.dtype() != DType::i64)
         throw DTypeError(operation, "class ids must be i64, got " +
                                         std::string(name_of(ids.dtype())) + "; use cast");
-    Shape rows = x.shape();
+    Shape rows = x;
     if (rows.rank() > 0) rows.erase(rows.rank() - 1);
     if (x.rank() == 0 || !(ids.shape() == rows))
         throw ShapeError(operation, "class ids must have the shape of x without its last axis: x " +
-                                        to_string(x.shape()) + " vs ids " + to_string(ids.shape()));
+                                        to_string(x) + " vs ids " + to_string(ids.shape()));
     Tensor labels = ids.clone();
     int64_t* p = labels.mutable_data<int64_t>();
     for (int64_t r = 0; r < labels.count(); ++r)
         if (p[r] == ignore)
             p[r] = -1;
-        else if (p[r] < 0 || p[r] >= x.shape().back())
+        else if (p[r] < 0 || p[r] >= x.back())
             throw ValueError(operation, "class id " + std::to_string(p[r]) + " is outside [0, " +
-                                            std::to_string(x.shape().back()) + ")");
+                                            std::to_string(x.back()) + ")");
     return labels;
 }
 int64_t labelled(const Tensor& labels) {
@@ -132,8 +132,8 @@ std::array<Tensor, 3> CrossEntropy::forward(const Attrs& attrs, std::span<const 
     if (!(attrs.smoothing >= 0 && attrs.smoothing < 1))
         throw ValueError(
             name, "label_smoothing must be in [0, 1), got " + std::to_string(attrs.smoothing));
-    const Tensor labels = row_labels(name, in[0], in[1], attrs.ignore), x = in[0].contiguous(),
-                 top = Tensor::empty(labels.shape(), x.dtype()),
+    const Tensor labels = row_labels(name, in[0].shape(), in[1], attrs.ignore),
+                 x = in[0].contiguous(), top = Tensor::empty(labels.shape(), x.dtype()),
                  sum = Tensor::empty(labels.shape(), x.dtype()),
                  loss = Tensor::empty(labels.shape(), x.dtype());
     const bool smooth = attrs.smoothing > 0;
@@ -165,7 +165,7 @@ std::array<Tensor, 3> CrossEntropy::forward(const Attrs& attrs, std::span<const 
 Tensor CrossEntropy::backward(const Attrs& attrs, const Tensor& x, const Tensor& ids,
                               const Tensor& top, const Tensor& sum, const Tensor& g) {
     const OperationScope scope(name, {&x, &ids, &top, &sum, &g});
-    const Tensor labels = row_labels(name, x, ids, attrs.ignore);
+    const Tensor labels = row_labels(name, x.shape(), ids, attrs.ignore);
     const Tensor w =
         loss_weights(g, attrs.reduction, labelled(labels), labels.shape()).contiguous();
     const int64_t n = x.shape().back();

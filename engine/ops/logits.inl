@@ -13,7 +13,7 @@ namespace mercer {
 
 /// Where x is −∞.
 inline Tensor is_masked(const Tensor& x) {
-    return equal(x, Tensor::scalar(-std::numeric_limits<double>::infinity(), x.dtype()));
+    return equal(x, -std::numeric_limits<double>::infinity());
 }
 
 template <class X>
@@ -48,10 +48,10 @@ void CrossEntropy::vjp(Vjp<X>& c) {
         c.give(0, backward(attrs, c.in(0), ids, c.out(1), c.out(2), c.g()));
     } else {
         const X x = c.in(0);
-        const Tensor labels = row_labels(name, x.value(), ids, attrs.ignore);
+        const Tensor labels = row_labels(name, x.shape(), ids, attrs.ignore);
         Shape column = labels.shape();
         column.push_back(1);
-        const Tensor ignored = equal(labels, Tensor::full({}, -1, DType::i64));
+        const Tensor ignored = less(labels, 0);
         const X target(targets(attrs, labels, x.size(-1), x.dtype()));
         const X w = loss_weights(c.g(), attrs.reduction, labelled(labels), labels.shape());
         c.give(0, where(reshape(ignored, column), X(Tensor::zeros({}, c.dtype())),

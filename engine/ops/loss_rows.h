@@ -6,9 +6,9 @@
 
 namespace mercer {
 
-/// `ids`, which must be i64 of x's shape without the last axis, as labels: −1 where `ignore`.
+/// `ids`, which must be i64 of the shape x without its last axis, as labels: −1 where `ignore`.
 /// ValueError for another one outside [0, classes).
-Tensor row_labels(const char* operation, const Tensor& x, const Tensor& ids, int64_t ignore);
+Tensor row_labels(const char* operation, const Shape& x, const Tensor& ids, int64_t ignore);
 int64_t labelled(const Tensor& labels);
 
 /// Losses of rows (or elements) to one, `counted` of them in the mean.

@@ -1,0 +1,18 @@
+// Kernels of the α-entmax on one instruction set; rows of n contiguous elements.
+// [α = 2, α = 1.5, α by row][f32, f64]
+#pragma once
+
+#include <cstdint>
+
+namespace mercer::cpu {
+
+struct EntmaxTable {
+    /// p_i = [1 + (α − 1)(x_i − max x − s)]₊^{1/(α − 1)} with s such that Σ p = 1; zeros for a row of
+    /// −∞. alpha by row, null where it is fixed.
+    void (*forward[3][2])(const void* x, const void* alpha, void* p, int64_t rows, int64_t n);
+    /// With q_i = p_i^{2−α} where p_i > 0, else 0: dx = q·(g − Σ g·q/Σ q). dalpha by row, unless null.
+    void (*backward[3][2])(const void* p, const void* alpha, const void* g, void* dx, void* dalpha,
+                           int64_t rows, int64_t n);
+};
+
+}  // namespace mercer::cpu

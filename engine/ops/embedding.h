@@ -1,0 +1,26 @@
+// Rows of a table by id.
+#pragma once
+
+#include <span>
+
+#include "engine/ops/op.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+/// Inputs: table [size, width], ids (i64).
+struct MERCER_API Embedding {
+    static constexpr const char* name = "embedding";
+    struct Attrs {
+        int64_t size, padding;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return input_bit(1); }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+    /// The sum of each row's cotangents in ascending position, in parallel over the table's rows: the
+    /// bits of scatter_add.
+    static Tensor backward(const Attrs&, const Tensor& ids, const Tensor& g);
+};
+
+}  // namespace mercer

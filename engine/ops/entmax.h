@@ -1,0 +1,58 @@
+// Sparse relatives of the softmax: sparsemax, 1.5-entmax, α-entmax; and their Fenchel–Young losses.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "engine/ops/op.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+enum class EntmaxAlpha { two, half_three, any };
+
+/// Inputs: x, and for EntmaxAlpha::any alpha ≥ 1, which broadcasts to x with size 1 along the axis.
+template <EntmaxAlpha kind>
+struct MERCER_API Entmax {
+    static constexpr const char* name = kind == EntmaxAlpha::two          ? "sparsemax"
+                                        : kind == EntmaxAlpha::half_three ? "entmax15"
+                                                                          : "entmax";
+    struct Attrs {
+        int axis;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) {
+        return output_bit | (kind == EntmaxAlpha::any ? input_bit(1) : 0);
+    }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+    /// dx, and dalpha if wanted: first order only, tested against the text of vjp.
+    static std::array<Tensor, 2> backward(const Attrs&, const Tensor& p, const Tensor& alpha,
+                                          const Tensor& g, bool wants_alpha);
+};
+extern template struct Entmax<EntmaxAlpha::two>;
+extern template struct Entmax<EntmaxAlpha::half_three>;
+extern template struct Entmax<EntmaxAlpha::any>;
+
+/// The entmax over the last axis for a fixed alpha, by the shortest way.
+template <class X>
+X entmax_with(const X& x, double alpha) {
+    if (alpha == 1) return softmax(x, -1);
+    if (alpha == 1.5) return entmax15(x, -1);
+    if (alpha == 2) return sparsemax(x, -1);
+    return entmax(x, X(Tensor::scalar(alpha, x.dtype())), -1);
+}
+
+/// Inputs: x […, n], target of x's shape, a distribution in each row. One loss for each row.
+struct MERCER_API FenchelYoung {
+    static constexpr const char* name = "fenchel_young";
+    struct Attrs {
+        double alpha;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return input_bit(0) | input_bit(1); }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+}  // namespace mercer

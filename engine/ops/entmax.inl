@@ -1,0 +1,58 @@
+// With q = p^{2−α} on the support, q̃ = q/Σ q, ε = α − 1 and ℓ = log p:
+//   dx = q·(g − Σ g·q̃),   dα = Σ g·((p − q̃)/ε² − (p·ℓ − q̃·Σ pℓ)/ε),
+// which tends to Σ g·p·(Σ pℓ² − ℓ²)/2 for ε → 0. Fenchel–Young: dx = g·(p − y).
+// Included by autograd/ops/entmax.cpp only.
+#pragma once
+
+#include <type_traits>
+
+#include "engine/functions.h"
+#include "engine/ops/entmax.h"
+
+namespace mercer {
+
+template <EntmaxAlpha kind>
+template <class X>
+void Entmax<kind>::vjp(Vjp<X>& c) {
+    constexpr bool any = kind == EntmaxAlpha::any;
+    const Attrs& attrs = c.template attrs<Attrs>();
+    if constexpr (std::is_same_v<X, Tensor>) {
+        const bool wants_alpha = any && c.wants(1);
+        const auto [dx, dalpha] =
+            backward(attrs, c.out(), any ? c.in(1) : Tensor(), c.g(), wants_alpha);
+        c.give(0, dx);
+        if (wants_alpha) c.give(1, dalpha);
+    } else {
+        const X p = c.out(), g = c.g(), zero(Tensor::zeros({}, c.dtype())),
+                one(Tensor::ones({}, c.dtype()));
+        const Tensor inside = greater(p, 0);
+        const X safe = where(inside, p, one), l = log(safe);
+        X q(cast(inside, c.dtype()));
+        if constexpr (kind == EntmaxAlpha::half_three) q = where(inside, sqrt(safe), zero);
+        if constexpr (any) q = where(inside, exp((2.0 - c.in(1)) * l), zero);
+        const auto total = [&](const X& x) { return sum(x, {attrs.axis}, true); };
+        const X all = total(q), share = q / where(equal(all, 0), one, all);
+        const X inner = where(inside, g, zero);
+        c.give(0, where(inside, q * (g - total(inner * share)), zero));
+        if constexpr (any)
+            if (c.wants(1)) {
+                const X epsilon = c.in(1) - 1.0;
+                const double least = c.dtype() == DType::f64 ? 1e-5 : 1e-2;
+                const Tensor small = less(epsilon, least);
+                const X e = where(small, one, epsilon);
+                const X slope = (p - share) / square(e) - (p * l - share * total(p * l)) / e;
+                const X limit = p * (total(p * square(l)) - square(l)) * 0.5;
+                c.give(1, sum_to(inner * where(small, limit, slope), c.in_shape(1)));
+            }
+    }
+}
+
+template <class X>
+void FenchelYoung::vjp(Vjp<X>& c) {
+    const X p = entmax_with(c.in(0), c.template attrs<Attrs>().alpha);
+    Shape column = c.g().shape();
+    column.push_back(1);
+    c.give(0, reshape(c.g(), column) * (p - X(c.value(1))));
+}
+
+}  // namespace mercer
