@@ -10,6 +10,7 @@
 #include "engine/ops/pointwise/magnitude.h"
 #include "engine/ops/pointwise/power.h"
 #include "engine/ops/pointwise/special.h"
+#include "engine/ops/pointwise/special_gamma.h"
 #include "engine/ops/pointwise/special_normal.h"
 
 namespace mercer::cuda {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tests/support/gamma_oracle.h"
 #include "tests/support/normal_oracle.h"
 
 namespace mercer::test {
@@ -46,6 +47,48 @@ double normal_icdf(double p) {
     return p < 0.5 ? -z : z;
 }
 
+double lgamma(double x) {
+    int sign;
+    return ::lgamma_r(x, &sign);
+}
+/// x's signed distance to an integer.
+double distance(double x) { return x - std::nearbyint(x); }
+double digamma(double x) {
+    constexpr long double pi = 3.14159265358979323846L;
+    if (std::isinf(x) || x == 0) return x > 0 ? x : x == 0 ? -1 / x : NAN;
+    if (x < 0) {
+        const long double r = distance(x);
+        return r == 0 ? NAN : double(digamma(1 - x) - pi / std::tan(pi * r));
+    }
+    long double y = x, sum = 0;
+    for (; y < 16; ++y) sum += 1 / y;
+    const long double u = 1 / (y * y);
+    const long double series =
+        u *
+        (1.L / 12 -
+         u * (1.L / 120 -
+              u * (1.L / 252 -
+                   u * (1.L / 240 - u * (1.L / 132 - u * (691.L / 32760 -
+                                                          u * (1.L / 12 - u * 3617 / 8160)))))));
+    return double(std::log(y) - 0.5L / y - series - sum);
+}
+double trigamma(double x) {
+    constexpr double pi = 3.14159265358979323846;
+    if (x == 0 || std::isinf(x)) return x == 0 ? INFINITY : x > 0 ? 0 : NAN;
+    if (x < 0) {
+        const double r = distance(x), s = std::sin(pi * r);
+        return r == 0 ? NAN : pi * pi / (s * s) - trigamma(1 - x);
+    }
+    double y = x, sum = 0;
+    for (; y < 16; ++y) sum += 1 / (y * y);
+    const double u = 1 / (y * y);
+    return sum + 1 / y + u / 2 +
+           u / y *
+               (1. / 6 -
+                u * (1. / 30 - u * (1. / 42 - u * (1. / 30 - u * (5. / 66 - u * (691. / 2730 -
+                                                                                 u * 7. / 6))))));
+}
+
 const Function list[] = {
     {"exp", math_exp, mpfr_exp, std::exp, -750, 715, 1.0, 1.0},
     {"log", math_log, mpfr_log, std::log, 0, 20, 1.0, 1.0},
@@ -61,6 +104,11 @@ const Function list[] = {
     {"normal_cdf", math_normal_cdf, oracle::normal_cdf, normal_cdf, -40, 9, 1.0, 4.0},
     {"log_normal_cdf", math_log_normal_cdf, oracle::log_normal_cdf, log_normal_cdf, -50, 40, 1.0,
      4.0},
+    {"lgamma", math_lgamma, oracle::lgamma, lgamma, -20, 40, 1.0, 4.0,
+     [](double x) { return 1 + lgamma(1 - x); }},
+    {"digamma", math_digamma, mpfr_digamma, digamma, -20, 40, 1.0, 4.0,
+     [](double x) { return 1 + std::log1p(-x); }},
+    {"trigamma", math_trigamma, oracle::trigamma, trigamma, -20, 40, 1.0, 4.0},
     {"normal_icdf", math_normal_icdf, oracle::normal_icdf, normal_icdf, 0, 1, 3.0, 4.0},
 };
 

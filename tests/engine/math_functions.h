@@ -16,10 +16,10 @@ struct Function {
     double (*reference)(double);       // good to 1e-4 ULP of a float, for the exhaustive test
     double low, high;                  // where the function does its work
     double float_bound, double_bound;  // ULP
-    bool crosses_zero = false;  // left of 0 without end: errors there are in units of 1 or more
+    /// Where two large terms cancel (left of 0), their size: the error is one of its last place.
+    double (*size)(double) = nullptr;
 
-    /// Below this size of the result its last place no longer shrinks.
-    double floor_at(double x) const { return crosses_zero && x < 0 ? 1.0 : 0.0; }
+    double floor_at(double x) const { return size && x < 0 && x > -1e300 ? size(x) : 0.0; }
 };
 
 std::span<const Function> functions();

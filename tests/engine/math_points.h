@@ -105,6 +105,15 @@ T hard_point(MathFunction f, Random& random) {
             const double end = (f == math_erfc) != single ? 27 : single ? 14.2 : 38.5;
             return near<T>(sign * (end + random.uniform(-2, 2)), random);
         }
+        case math_lgamma:
+        case math_digamma:
+        case math_trigamma: {  // zeros, poles, and where pieces meet
+            const double ends[] = {0, 1, 2, -0.3, 0.4, 0.7, 1.4, 1.4616321449683623, 2.6, 12};
+            const double end =
+                random.bits() & 1 ? ends[random.integer(0, 9)] : -double(random.integer(0, 30));
+            const double step = std::ldexp(random.uniform(0.5, 1), -random.integer(1, 60));
+            return near<T>(end + sign * step, random);
+        }
         case math_tanh: return near<T>(sign * random.uniform(0.4, 0.7), random);
         case math_erf: return near<T>(sign * random.uniform(0.8, 1.3), random);
         default: return T(random.uniform(-2, 2));

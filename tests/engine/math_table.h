@@ -24,7 +24,10 @@ namespace mercer {
     F(normal_pdf, normal_pdf(x))         \
     F(normal_cdf, normal_cdf(x))         \
     F(log_normal_cdf, log_normal_cdf(x)) \
-    F(normal_icdf, normal_icdf(x))
+    F(normal_icdf, normal_icdf(x))       \
+    F(lgamma, lgamma(x))                 \
+    F(digamma, digamma(x))               \
+    F(trigamma, polygamma<1>(x))
 
 enum MathFunction {
 #define MERCER_MATH_NAME(name, expression) math_##name,

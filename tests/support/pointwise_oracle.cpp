@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "tests/support/gamma_oracle.h"
 #include "tests/support/mpfr_number.h"
 #include "tests/support/normal_oracle.h"
 
@@ -69,6 +70,9 @@ constexpr Row rows[] = {{"add", nullptr, mpfr_add},
                         {"softplus", softplus, nullptr},
                         {"relu", relu, nullptr},
                         {"gelu", gelu, nullptr},
+                        {"lgamma", lgamma, nullptr},
+                        {"digamma", mpfr_digamma, nullptr},
+                        {"trigamma", trigamma, nullptr},
                         {"erfc", mpfr_erfc, nullptr},
                         {"erfinv", erfinv, nullptr},
                         {"normal_pdf", normal_pdf, nullptr},
