@@ -46,8 +46,9 @@ std::vector<Tensor> make_inputs(const Case& c, DType dtype, uint64_t seed) {
         Tensor t = randn(Key{seed, k}, base, DType::f64);
         if (in.domain == Domain::positive) t = abs(t) * 0.5 + 0.25;
         if (in.domain == Domain::nonzero) t = where(equal(t, abs(t)), t + 0.25, t - 0.25);
-        if (in.domain == Domain::unit) t = sigmoid(t);
-        if (in.domain == Domain::correlation) t = tanh(t) * 0.95;
+        if (in.domain == Domain::unit) t = sigmoid(t) * 0.9 + 0.05;
+        if (in.domain == Domain::correlation) t = tanh(t) * 0.8;
+        if (in.domain == Domain::strong) t = tanh(t * 2.0);
         t = cast(t, dtype);
         if (in.layout == Layout::transposed) t = t.transposed();
         if (in.layout == Layout::stepped) t = slice(t, -1, 0, base[last], 2);

@@ -20,9 +20,10 @@ enum class Layout { dense, transposed, stepped, reversed, expanded };
 enum class Domain {
     any,
     positive,
-    nonzero,     // away from 0, where a formula may have its kink
-    unit,        // (0, 1)
-    correlation  // (−1, 1)
+    nonzero,      // away from 0, where a formula may have its kink
+    unit,         // (0, 1), away from its ends, where stencils lose too much
+    correlation,  // (−1, 1), likewise
+    strong        // (−1, 1), mostly near its ends
 };
 
 struct Input {

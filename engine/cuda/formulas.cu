@@ -10,7 +10,10 @@
 #include "engine/ops/pointwise/magnitude.h"
 #include "engine/ops/pointwise/power.h"
 #include "engine/ops/pointwise/special.h"
+#include "engine/ops/pointwise/special_bivariate.h"
 #include "engine/ops/pointwise/special_gamma.h"
+#include "engine/ops/pointwise/special_incomplete_beta.h"
+#include "engine/ops/pointwise/special_incomplete_gamma.h"
 #include "engine/ops/pointwise/special_normal.h"
 
 namespace mercer::cuda {
@@ -55,6 +58,7 @@ __global__ void backward(FormulaArgs a) {
     const Saved<T, n> s(a, i);
     store(s.g * partial<0>(Op{}, s.x, s.y), a.out[0], i);
     if constexpr (n > 1) store(s.g * partial<1>(Op{}, s.x, s.y), a.out[1], i);
+    if constexpr (n > 2) store(s.g * partial<2>(Op{}, s.x, s.y), a.out[2], i);
 }
 
 template <class Op, int n, class T>
@@ -67,6 +71,7 @@ __global__ void second_order(FormulaArgs a) {
     store(directional(Op{}, s.x, s.y, c), a.out[0], i);
     store(s.g * second<0>(Op{}, s.x, s.y, c).d, a.out[1], i);
     if constexpr (n > 1) store(s.g * second<1>(Op{}, s.x, s.y, c).d, a.out[2], i);
+    if constexpr (n > 2) store(s.g * second<2>(Op{}, s.x, s.y, c).d, a.out[3], i);
 }
 
 template <auto kernel>

@@ -16,7 +16,7 @@ struct OperationInfo {
     Parity parity;                 // what is the same on every instruction set and thread count
     std::string_view source;       // the header that defines it
     const PointwiseOp* pointwise;  // null for the others
-    std::string_view domain;       // where a pointwise formula is smooth: any, positive, nonzero, …
+    std::string_view domain;       // where a pointwise formula is smooth: any, positive, …, one for all or for each
 };
 
 /// Every operation, in the order of ops.def.

@@ -1,4 +1,4 @@
-// An MPFR number that frees itself; 200 bits, more than any oracle here loses.
+// An MPFR number that frees itself; 200 bits, unless a With says otherwise.
 #pragma once
 
 #include <mpfr.h>
@@ -6,13 +6,14 @@
 namespace oracle {
 
 struct Number {
+    static inline thread_local long bits = 200;
     mpfr_t v;
-    explicit Number(double x = 0, int bits = 200) {
+    explicit Number(double x = 0) {
         mpfr_init2(v, bits);
         mpfr_set_d(v, x, MPFR_RNDN);
     }
     explicit Number(mpfr_srcptr x) {
-        mpfr_init2(v, 200);
+        mpfr_init2(v, bits);
         mpfr_set(v, x, MPFR_RNDN);
     }
     ~Number() { mpfr_clear(v); }
@@ -56,6 +57,13 @@ struct Number {
         return r;
     }
     double to_double() const { return mpfr_get_d(v, MPFR_RNDN); }
+};
+
+/// More bits for the numbers made while it lives.
+struct With {
+    long before = Number::bits;
+    explicit With(long bits) { Number::bits = bits; }
+    ~With() { Number::bits = before; }
 };
 
 #define ORACLE_FUNCTION(name, function)   \

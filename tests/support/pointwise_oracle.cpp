@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "tests/support/beta_oracle.h"
 #include "tests/support/gamma_oracle.h"
 #include "tests/support/mpfr_number.h"
 #include "tests/support/normal_oracle.h"
@@ -14,10 +15,12 @@ namespace {
 
 using Unary = int (*)(mpfr_t, const mpfr_t, mpfr_rnd_t);
 using Binary = int (*)(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t);
+using Ternary = int (*)(mpfr_t, const mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t);
 struct Row {
     std::string_view name;
     Unary unary;
     Binary binary;
+    Ternary ternary = nullptr;
 };
 
 int sigmoid(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) {
@@ -70,6 +73,12 @@ constexpr Row rows[] = {{"add", nullptr, mpfr_add},
                         {"softplus", softplus, nullptr},
                         {"relu", relu, nullptr},
                         {"gelu", gelu, nullptr},
+                        {"betainc", nullptr, nullptr, betainc},
+                        {"betaincinv", nullptr, nullptr, betaincinv},
+                        {"bivariate_normal_cdf", nullptr, nullptr, bivariate_normal_cdf},
+                        {"gammainc", nullptr, gammainc},
+                        {"gammaincc", nullptr, gammaincc},
+                        {"gammaincinv", nullptr, gammaincinv},
                         {"lgamma", lgamma, nullptr},
                         {"digamma", mpfr_digamma, nullptr},
                         {"trigamma", trigamma, nullptr},
@@ -85,11 +94,13 @@ constexpr Row rows[] = {{"add", nullptr, mpfr_add},
 double pointwise(std::string_view name, std::span<const double> x) {
     for (const Row& row : rows) {
         if (row.name != name) continue;
-        Number a(x[0]), b(x.size() > 1 ? x[1] : 0), y;
+        Number a(x[0]), b(x.size() > 1 ? x[1] : 0.0), c(x.size() > 2 ? x[2] : 0.0), y;
         if (row.unary)
             row.unary(y.v, a.v, MPFR_RNDN);
-        else
+        else if (row.binary)
             row.binary(y.v, a.v, b.v, MPFR_RNDN);
+        else
+            row.ternary(y.v, a.v, b.v, c.v, MPFR_RNDN);
         return mpfr_get_d(y.v, MPFR_RNDN);
     }
     throw std::logic_error("no oracle for the operation " + std::string(name) +
