@@ -38,6 +38,13 @@ MERCER_INLINE Turn turn(Vec<double> a) {
     return {r, copysign(select(steep, c, s), r), select(steep, s, c)};
 }
 
+/// π/sin πr in two parts; NaN at a pole.
+MERCER_INLINE Pair<double> pi_over_sin(const Turn& t) {
+    const Vec<double> high(pi), low(0x1.1a62633145c07p-53), nan = quiet_nan<double>();
+    const Vec<double> s = select(t.r == Vec<double>(0.0), nan, t.sin), q = high / s;
+    return {q, (fma(-q, s, high) + low) / s};
+}
+
 template <class T>
 MERCER_INLINE Vec<double> lgamma_near_one(Vec<double> y) {
     if constexpr (sizeof(T) == 8)
@@ -189,8 +196,8 @@ MERCER_OUTLINE Vec<double> digamma_for(Vec<double> x) {
         Vec<double> pole = one / x;
         if (any(left)) {  // cot πx = −cot πr
             const Turn t = turn(abs(x));
-            const Vec<double> cot = (t.cos * Vec<double>(-pi)) / t.sin;
-            pole = select(left, select(t.r == zero, quiet_nan<double>(), cot), pole);
+            const Pair<double> q = pi_over_sin(t);
+            pole = select(left, fma(-t.cos, q.high, -t.cos * q.low), pole);
         }
         f = select(below, f - pole, f);
     }
@@ -241,8 +248,10 @@ MERCER_OUTLINE Vec<double> polygamma_for(Vec<double> x) {
     Vec<double> f = n % 2 ? plus : -plus;
     if (any(left)) {
         const Turn t = turn(abs(x));
-        const Vec<double> q = Vec<double>(pi) / select(t.r == zero, quiet_nan<double>(), t.sin);
-        const Vec<double> c = q * -t.cos, s2 = q * q;  // π cot πx and π²/sin² πx
+        const Pair<double> q = pi_over_sin(t);
+        const Vec<double> c = q.high * -t.cos, p = q.high * q.high;  // π cot πx
+        const Vec<double> rest = fma(q.high, q.high, -p) + (q.high + q.high) * q.low;
+        const Vec<double> s2 = select(p < infinity<double>(), p + rest, p);  // π²/sin² πx
         if constexpr (n == 1) f = select(left, s2 - f, f);
         if constexpr (n == 2) f = select(left, f - (c + c) * s2, f);
         if constexpr (n == 3) f = select(left, (s2 + s2) * fma(c * c, Vec<double>(2.0), s2) - f, f);
