@@ -1,5 +1,6 @@
-// Convolutions on Vars.
+// Convolutions and pooling on Vars.
 #include "engine/ops/convolution.inl"
+#include "engine/ops/pooling.inl"
 #include "autograd/functions.h"
 #include "autograd/record.h"
 
@@ -14,8 +15,12 @@ Var convolve_transpose(const Var& y, const Var& w, const Var& bias, const Convol
 Var convolve_weights(const Var& x, const Var& y, const ConvolutionAttrs& attrs) {
     return record<Conv2dWeights>(attrs, {&x, &y});
 }
+Var largest_of_windows(const Var& x, const ConvolutionAttrs& windows) {
+    return record<MaxPool2d>(windows, {&x});
+}
 
 #define MERCER_VALUE Var
 #include "engine/ops/convolution.inc"
+#include "engine/ops/pooling.inc"
 
 }  // namespace mercer

@@ -43,6 +43,23 @@ void add(const Sizes& s) {
         });
 }
 
+// Forward and gradient of a pooling of x.
+template <class Pool>
+void add_pool(const std::string& name, const Shape& x, double outs, Pool pool) {
+    add_op(name + " fwd", {.bytes = elements(double(count(x)) + outs)}, [=](DType dtype) {
+        return [pool, v = cast(normal(1, x), dtype)] { benchmark::DoNotOptimize(pool(v)); };
+    });
+    add_op(name + " dx", {.bytes = elements(2 * double(count(x)) + outs)}, [=](DType dtype) {
+        auto tape = std::make_shared<Tape>();
+        const Var v = tape->watch(cast(normal(1, x), dtype)), y = pool(v);
+        const Tensor g = cast(normal(3, y.shape()), dtype);
+        return [=] {
+            benchmark::DoNotOptimize(
+                tape->gradient(y, std::span(&v, 1), {.retain = true, .cotangent = g}));
+        };
+    });
+}
+
 }  // namespace
 
 void add_ops_convolution() {
@@ -53,6 +70,18 @@ void add_ops_convolution() {
                             {"8x64x56x56 k1 to 128", {8, 64, 56, 56}, {128, 64, 1, 1}},
                             {"8x128x56x56 k3 depthwise", {8, 128, 56, 56}, {128, 1, 3, 3}, 128}})
         add(s);
+    const Shape x{8, 64, 112, 112}, line{50, 128, 512};
+    const double quarter = double(count(x)) / 4;
+    add_pool("max_pool2d/8x64x112x112 k3 s2", x, quarter,
+             [](const auto& v) { return max_pool2d(v, {3}, {2}, {1}); });
+    add_pool("max_pool2d/8x64x112x112 k2 s2", x, quarter,
+             [](const auto& v) { return max_pool2d(v, {2}); });
+    add_pool("avg_pool2d/8x64x112x112 k2 s2", x, quarter,
+             [](const auto& v) { return avg_pool2d(v, {2}); });
+    add_pool("max_pool1d/50x128x512 k2", line, double(count(line)) / 2,
+             [](const auto& v) { return max_pool1d(v, 2); });
+    add_pool("avg_pool1d/50x128x512 k2", line, double(count(line)) / 2,
+             [](const auto& v) { return avg_pool1d(v, 2); });
 }
 
 }  // namespace mercer::bench

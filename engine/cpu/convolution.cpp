@@ -5,24 +5,27 @@
 
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/gemm.h"
-#include "engine/cpu/gemm_table.h"
+#include "engine/cpu/gemm_panel.h"
 #include "engine/cpu/patches.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 
 namespace mercer {
-const cpu::GemmTable<float>& gemm_f32();
-const cpu::GemmTable<double>& gemm_f64();
 MERCER_DISPATCH(cpu::ConvolutionTable<float>, convolution_f32)
 MERCER_DISPATCH(cpu::ConvolutionTable<double>, convolution_f64)
 
 namespace cpu {
-namespace {
 
-const GemmTable<float>& products(float) { return gemm_f32(); }
-const GemmTable<double>& products(double) { return gemm_f64(); }
-const ConvolutionTable<float>& kernels(float) { return convolution_f32(); }
-const ConvolutionTable<double>& kernels(double) { return convolution_f64(); }
+template <>
+const ConvolutionTable<float>& convolution_kernels<float>() {
+    return convolution_f32();
+}
+template <>
+const ConvolutionTable<double>& convolution_kernels<double>() {
+    return convolution_f64();
+}
+
+namespace {
 
 constexpr int64_t panel_bytes = 24 << 10;  // of an L1 of 32 KiB or more
 constexpr int64_t tile_bytes = 512 << 10;  // of an L2 of 1 MiB or more
@@ -34,12 +37,6 @@ int64_t panel_depth(int64_t k, int width) {
     return (k + blocks - 1) / blocks;
 }
 
-Reach forward_reach(const ConvolutionAxis& a) {
-    Reach r{0, 1, a.out, a.stride, {}, {}};
-    for (int64_t k = 0; k < a.kernel; ++k)
-        r.tap.push_back(k), r.offset.push_back(k * a.dilation - a.before);
-    return r;
-}
 /// in[first + t·stride] is read by out[t + (first + before − k·dilation)/stride] where that is whole.
 Reach transposed_reach(const ConvolutionAxis& a, int64_t first) {
     Reach r{first, a.stride, (a.in - first + a.stride - 1) / a.stride, 1, {}, {}};
@@ -105,7 +102,7 @@ void correlate_planes(const Correlation<T>& x) {
             const int64_t channel = i % x.groups;
             T* const plane = x.out_plane(i / x.groups, channel);
             tiling.fill(x.source + i * source_plane, 1, T(0), tile);
-            kernels(T{}).correlate(
+            convolution_kernels<T>().correlate(
                 {tile, tiling.row_step(), all.rows(), all.columns(), offsets, taps},
                 x.weights + channel * taps, x.bias ? x.bias[channel] : T(0),
                 outputs ? outputs : plane, all.columns());
@@ -149,7 +146,7 @@ void correlate(const Correlation<T>& x) {
         return;
     }
     if (x.from == 1 && x.to == 1) return correlate_planes(x);
-    const GemmTable<T>& table = products(T{});
+    const GemmTable<T>& table = gemm_kernels<T>();
     Scratch shared;
     const PackedWeights<T> weights(shared, table, x.weights, x.groups, x.to, k);
     const int64_t threads = thread_count(), pairs = x.batch * x.groups;
@@ -170,30 +167,24 @@ void correlate(const Correlation<T>& x) {
         const int64_t count = area.count();
         T* const outputs = x.in_place() ? nullptr : scratch.take<T>(x.to * count);
         T* const first = x.out_plane(entry, group * x.to);
-        GemmBlock<T> block{};
-        block.m = x.to;
-        block.a_packed = block.b_direct = true;
-        block.b_row = nr;
-        block.b_col = block.c_col = 1;
-        block.c_row = outputs ? count : out_plane;
+        const int64_t c_row = outputs ? count : out_plane;
         T* const panel = scratch.take<T>(weights.depth * nr + patch_slack);
-        block.panel = scratch.take<T>(weights.depth * nr + table.lanes);
-        block.b = panel;
+        T* const spare = scratch.take<T>(weights.depth * nr + table.lanes);
         Run* const runs = scratch.take<Run>(nr);
         for (int64_t b = 0; b < weights.blocks; ++b) {
-            block.k = std::min(weights.depth, k - b * weights.depth);
-            block.a = weights.at(group, b);
-            block.accumulate = b > 0 || x.bias;
+            const int64_t depth = std::min(weights.depth, k - b * weights.depth);
             for (int64_t p = 0; p < count; p += nr) {
-                block.n = std::min(nr, count - p);
-                block.c = (outputs ? outputs : first + x.origin(area)) + p;
+                const int64_t n = std::min(nr, count - p);
+                T* const c = (outputs ? outputs : first + x.origin(area)) + p;
                 if (b == 0 && x.bias)
                     for (int64_t i = 0; i < x.to; ++i)
-                        std::fill_n(block.c + i * block.c_row, block.n, x.bias[group * x.to + i]);
-                const int64_t n = tiling.runs(p, block.n, runs);
-                kernels(T{}).pack_columns(tile, offsets + b * weights.depth, block.k, runs, n,
-                                          int(nr), panel);
-                table.multiply(block);
+                        std::fill_n(c + i * c_row, n, x.bias[group * x.to + i]);
+                const int64_t run_count = tiling.runs(p, n, runs);
+                convolution_kernels<T>().pack_columns(tile, offsets + b * weights.depth, depth,
+                                                      runs, run_count, int(panel_width(table, n)),
+                                                      panel);
+                multiply_panel(table, x.to, n, depth, weights.at(group, b), panel, c, c_row,
+                               b > 0 || x.bias, spare);
             }
         }
         if (outputs)
@@ -249,11 +240,11 @@ void plane_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
             for (int64_t n = 0; n < s.batch; ++n) {
                 const int64_t i = n * s.groups + channel;
                 tiling.fill(x + i * s.in(), 1, T(0), tile);
-                kernels(T{}).correlate_weights(
+                convolution_kernels<T>().correlate_weights(
                     {tile, tiling.row_step(), all.rows(), all.columns(), offsets, taps},
                     y + i * s.out(), all.columns(), lanes);
             }
-            kernels(T{}).join_lanes(lanes, taps, w + channel * taps);
+            convolution_kernels<T>().join_lanes(lanes, taps, w + channel * taps);
         }
     });
 }
@@ -327,7 +318,7 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
         return;
     }
     if (s.from == 1 && s.to == 1) return plane_weights(s, x, y, w);
-    const GemmTable<T>& table = products(T{});
+    const GemmTable<T>& table = gemm_kernels<T>();
     const Reach down = forward_reach(s.axis[0]), across = forward_reach(s.axis[1]);
     const int64_t size[2] = {s.axis[0].in, s.axis[1].in}, nr = table.nr, threads = thread_count();
     // Threads share the channels of x (each copies and packs its own), and then those of y.
@@ -346,15 +337,8 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
         T* const strip = scratch.take<T>((o1 - o0) * most + table.lanes);
         T* const panel = scratch.take<T>(most * nr + patch_slack);
         Run* const runs = scratch.take<Run>(most);
-        GemmBlock<T> block{};
-        block.m = o1 - o0;
-        block.a_packed = block.b_direct = true;
-        block.a = strip;
-        block.b = panel;
-        block.b_row = nr;
-        block.b_col = block.c_col = 1;
-        block.c_row = row;
-        block.panel = scratch.take<T>(most * nr + table.lanes);
+        T* const spare = scratch.take<T>(most * nr + table.lanes);
+        bool begun = false;
         for (int64_t n = 0; n < s.batch; ++n)
             for (const Area& area : areas) {
                 Scratch inner;
@@ -368,19 +352,21 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
                 const int64_t first = area.begin[0] * across.count + area.begin[1];
                 const int64_t depth = panel_depth<T>(area.count(), int(nr));
                 for (int64_t p = 0; p < area.count(); p += depth) {
-                    block.k = std::min(depth, area.count() - p);
-                    const int64_t count = tiling.runs(p, block.k, runs);
-                    table.pack_rows(block.m, block.k,
+                    const int64_t steps = std::min(depth, area.count() - p);
+                    const int64_t run_count = tiling.runs(p, steps, runs);
+                    table.pack_rows(o1 - o0, steps,
                                     y + ((n * s.groups + group) * s.to + o0) * s.out() + first + p,
                                     s.out(), 1, strip);
                     for (int64_t j = 0; j < columns; j += nr) {
-                        block.n = std::min(nr, columns - j);
-                        block.c = w + (group * s.to + o0) * row + c0 * s.taps() + j;
-                        kernels(T{}).pack_rows(tile, offsets + j, int(block.n), runs, count,
-                                               int(nr), panel);
-                        table.multiply(block);
+                        const int64_t across_panel = std::min(nr, columns - j);
+                        convolution_kernels<T>().pack_rows(
+                            tile, offsets + j, int(across_panel), runs, run_count,
+                            int(panel_width(table, across_panel)), panel);
+                        multiply_panel(table, o1 - o0, across_panel, steps, strip, panel,
+                                       w + (group * s.to + o0) * row + c0 * s.taps() + j, row,
+                                       begun, spare);
                     }
-                    block.accumulate = true;
+                    begun = true;
                 }
             }
     };

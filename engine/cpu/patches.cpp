@@ -5,6 +5,13 @@
 
 namespace mercer::cpu {
 
+Reach forward_reach(const ConvolutionAxis& a) {
+    Reach r{0, 1, a.out, a.stride, {}, {}};
+    for (int64_t k = 0; k < a.kernel; ++k)
+        r.tap.push_back(k), r.offset.push_back(k * a.dilation - a.before);
+    return r;
+}
+
 Tiling::Tiling(const Reach& down, const Reach& across, const int64_t source[2], const Area& area)
     : down_(down), across_(across), source_(source) {
     top_ = area.begin[0] * down.step + down.low();

@@ -3,9 +3,13 @@
 
 #include <vector>
 
+#include "engine/cpu/convolution.h"
 #include "engine/cpu/convolution_table.h"
 
 namespace mercer::cpu {
+
+template <class T>
+const ConvolutionTable<T>& convolution_kernels();
 
 /// Along one axis: output first + t·every, t < count, reads source[t·step + offset[k]] for its taps
 /// tap[k] of the kernel.
@@ -15,6 +19,9 @@ struct Reach {
     int64_t low() const { return offset.front() < offset.back() ? offset.front() : offset.back(); }
     int64_t high() const { return offset.front() < offset.back() ? offset.back() : offset.front(); }
 };
+
+/// Of a convolution's outputs: all taps.
+Reach forward_reach(const ConvolutionAxis& axis);
 
 /// The outputs [begin, end) of both axes that one task computes.
 struct Area {

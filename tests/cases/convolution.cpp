@@ -143,6 +143,58 @@ void transposed(std::vector<Case>& list, const std::vector<Given>& all) {
     }
 }
 
+// Windows of x: the largest, or the sum over the count.
+struct Window {
+    Input x;
+    Shape kernel, stride = {};
+    Shape pads = {};
+    bool include = true;
+};
+
+Naive pooled(const Window& p, bool largest, const Naive& x) {
+    const int axes = x.shape.rank() - 2;
+    Setting s{.stride = p.stride.rank() ? p.stride : p.kernel, .pads = p.pads};
+    Shape w{x.shape[1], x.shape[1]}, shape = x.shape;  // one plane to one plane
+    for (int a = 0; a < axes; ++a) {
+        w.push_back(at(p.kernel, a));
+        const auto [before, after] = ends(s, a, axes, x.shape[2 + a], 0);
+        shape[2 + a] = (x.shape[2 + a] + before + after - w[2 + a]) / at(s.stride, a) + 1;
+    }
+    w[1] = 1;
+    s.groups = x.shape[1];
+    Naive y = oracle::make(shape), hits = oracle::make(shape);
+    meet(s, x.shape, w, shape, [&](size_t i, size_t j, size_t) {
+        const Real old = y.at[i];
+        y.at[i] = !largest ? old + x.at[j] : hits.at[i] == 0 || x.at[j] > old ? x.at[j] : old;
+        hits.at[i] += 1;
+    });
+    const Real all = Real(count(w)) / Real(w[0]);
+    for (size_t i = 0; i < y.at.size() && !largest; ++i) y.at[i] /= p.include ? all : hits.at[i];
+    return y;
+}
+
+void pools(std::vector<Case>& list, const std::vector<Window>& all) {
+    for (const Window& p : all)
+        for (const bool largest : {true, false}) {
+            const bool one = p.x.shape.rank() == 3;
+            const int64_t stride = p.stride.rank() ? p.stride[0] : 0;
+            list.push_back(
+                {describe(std::string(largest ? "max" : "avg") + (one ? "_pool1d" : "_pool2d"),
+                          {p.x}) +
+                     " kernel " + to_string(p.kernel) +
+                     options({.stride = p.stride, .pads = p.pads}),
+                 {p.x},
+                 [=](Vars v) {
+                     if (one)
+                         return largest ? max_pool1d(v[0], p.kernel[0], stride, p.pads)
+                                        : avg_pool1d(v[0], p.kernel[0], stride, p.pads, p.include);
+                     return largest ? max_pool2d(v[0], p.kernel, p.stride, p.pads)
+                                    : avg_pool2d(v[0], p.kernel, p.stride, p.pads, p.include);
+                 },
+                 [=](Naives v) { return pooled(p, largest, v[0]); }});
+        }
+}
+
 }  // namespace
 
 void add_convolution(std::vector<Case>& list, bool big) {
@@ -161,6 +213,7 @@ void add_convolution(std::vector<Case>& list, bool big) {
                       {{{2, 32, 20, 20}}, {{36, 8, 3, 3}}, {.groups = 4, .bias = false}}});
         transposed(list, {{{{2, 40, 15, 17}}, {{40, 19, 4, 4}}, {.stride = {2}, .pads = {1}}},
                           {{{3, 70, 67}}, {{70, 33, 5}}, {}}});
+        pools(list, {{{{3, 21, 70, 75}}, {3}, {2}, {1}}, {{{5, 40, 1003}}, {4}}});
         return;
     }
     convolutions(
@@ -204,6 +257,17 @@ void add_convolution(std::vector<Case>& list, bool big) {
                  {.stride = {2, 3}, .dilation = {2, 1}, .output_padding = {0, 2}}},
                 {{{2, 3, 3, 4}}, {{3, 1, 3, 3}}, {.stride = {2}, .pads = {1}, .groups = 3}},
                 {{{1, 3, 2, 2}}, {{3, 2, 1, 1}}}});
+    pools(list, {{{{1, 1, 1}}, {1}},
+                 {{{2, 3, 9}}, {2}},
+                 {{{2, 3, 9}}, {3}, {1}, {1}},
+                 {{{1, 2, 33}}, {5}, {2}, {2}, false},
+                 {{{1, 2, 7}, Layout::transposed}, {3}, {2}, {0, 1}},
+                 {{{0, 2, 7}}, {3}},
+                 {{{2, 2, 4, 6}}, {2}},
+                 {{{1, 2, 5, 7}}, {3}, {2}, {1}},
+                 {{{1, 2, 5, 7}}, {3, 2}, {1, 3}, {1, 0}, false},
+                 {{{1, 2, 4, 17}}, {2, 3}, {2, 1}, {1, 0, 2, 1}, false},
+                 {{{2, 2, 3, 4}, Layout::reversed}, {3, 1}}});
 }
 
 }  // namespace cases

@@ -1,0 +1,140 @@
+// Max pooling: the tile of a plane, padded with −∞, is read once for each tap. Traffic: x once, y once; backward x and
+// g once, dx twice.
+#include "engine/ops/pooling.h"
+
+#include <limits>
+
+#include "engine/cpu/patches.h"
+#include "engine/error.h"
+#include "engine/functions.h"
+#include "engine/memory.h"
+#include "engine/parallel.h"
+#include "engine/scratch.h"
+
+namespace mercer {
+namespace {
+
+/// body(i, walk) for every plane i of x, shared out among threads.
+template <class T, class Body>
+void for_planes(const ConvolutionAttrs& windows, const Tensor& x, Body body) {
+    const cpu::Reach down = cpu::forward_reach(windows.axis[0]),
+                     across = cpu::forward_reach(windows.axis[1]);
+    const int64_t size[] = {windows.axis[0].in, windows.axis[1].in};
+    const cpu::Area all{{0, 0}, {down.count, across.count}};
+    const cpu::Tiling tiling(down, across, size, all);
+    const int64_t taps = int64_t(down.tap.size() * across.tap.size());
+    const int64_t cost = size[0] * size[1] / 8 + all.count() * taps / 4;
+    parallel_for(x.size(0) * x.size(1), grain_for(cost), [&](int64_t begin, int64_t end) {
+        Scratch scratch;
+        int64_t* const offsets = scratch.take<int64_t>(taps);
+        T* const tile = scratch.take<T>(tiling.plane() + cpu::patch_slack);
+        tiling.offsets(offsets);
+        for (int64_t i = begin; i < end; ++i) {
+            tiling.fill(static_cast<const T*>(x.raw()) + i * size[0] * size[1], 1,
+                        -std::numeric_limits<T>::infinity(), tile);
+            body(i, cpu::PlaneWalk<T>{tile, tiling.row_step(), all.rows(), all.columns(), offsets,
+                                      taps});
+        }
+    });
+}
+
+/// visit(i, p, j) for every window p of plane i, whose largest element stands at j.
+template <class T, class Visit>
+void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Visit visit) {
+    const cpu::ConvolutionAxis &down = windows.axis[0], &across = windows.axis[1];
+    for_planes<T>(windows, x, [&](int64_t i, cpu::PlaneWalk<T> walk) {
+        Scratch scratch;
+        int32_t* const taps = scratch.take<int32_t>(walk.columns);
+        const int64_t rows = walk.rows;
+        walk.rows = 1;
+        for (int64_t r = 0; r < rows; ++r, walk.tile += walk.row_step) {
+            cpu::convolution_kernels<T>().largest_tap(walk, taps);
+            const int64_t top = r * down.stride - down.before;
+            for (int64_t c = 0; c < walk.columns; ++c) {
+                const int64_t left = c * across.stride - across.before;
+                int64_t y = top + taps[c] / across.kernel, z = left + taps[c] % across.kernel;
+                // Tap 0 in the padding: nothing is above −∞, the first element inside stands for all.
+                y = y < 0 ? 0 : y;
+                z = z < 0 ? 0 : z;
+                visit(i, r * walk.columns + c, y * across.in + z);
+            }
+        }
+    });
+}
+
+template <class F>
+auto in_dtype(DType dtype, F f) {
+    return dtype == DType::f64 ? f(double{}) : f(float{});
+}
+
+}  // namespace
+
+ConvolutionAttrs window_attrs(const char* operation, int axes, const Shape& x, const Shape& kernel,
+                              const Shape& stride, const Shape& pads) {
+    if (x.rank() != axes + 2)
+        throw ShapeError(operation,
+                         "x needs " + std::to_string(axes + 2) + " axes, got " + to_string(x));
+    const Shape size = for_each_axis(operation, "kernel", kernel, axes, 1),
+                ends = pads_for_axes(operation, pads, axes);
+    for (int a = 0; a < 2 * axes; ++a)
+        if (ends[a] >= size[a / 2])
+            throw ValueError(operation, "pads " + to_string(pads) +
+                                            " must be less than the kernel " + to_string(kernel) +
+                                            ", or windows hold padding only");
+    Shape w = {1, x[1]};
+    for (int64_t n : size) w.push_back(n);
+    return convolution_attrs(operation, axes, x, w, stride.rank() ? stride : size, Padding::valid,
+                             {1}, 1, pads);
+}
+
+Tensor MaxPool2d::forward(const Attrs& a, std::span<const Tensor> in) {
+    const OperationScope scope(name);
+    if (!is_floating(in[0].dtype()))
+        throw DTypeError(name, "works on f32 and f64, got " + std::string(name_of(in[0].dtype())) +
+                                   "; use cast");
+    const Tensor x = in[0].contiguous();
+    const int64_t rows = a.axis[0].out, columns = a.axis[1].out;
+    Tensor y = Tensor::empty({x.size(0), x.size(1), rows, columns}, x.dtype());
+    in_dtype(x.dtype(), [&]<class T>(T) {
+        for_planes<T>(a, x, [&](int64_t i, const cpu::PlaneWalk<T>& walk) {
+            cpu::convolution_kernels<T>().largest(
+                walk, static_cast<T*>(y.raw()) + i * rows * columns, columns);
+        });
+    });
+    return y;
+}
+
+Tensor MaxPool2d::indices(const Attrs& a, const Tensor& in) {
+    const Tensor x = in.contiguous();
+    const int64_t windows = a.axis[0].out * a.axis[1].out;
+    Tensor index = Tensor::empty({x.size(0) * x.size(1), windows}, DType::i64);
+    int64_t* const to = static_cast<int64_t*>(index.raw());
+    in_dtype(x.dtype(), [&]<class T>(T) {
+        for_largest<T>(a, x, [=](int64_t i, int64_t p, int64_t j) { to[i * windows + p] = j; });
+    });
+    return index;
+}
+
+Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotangent) {
+    const OperationScope scope(name);
+    const Tensor x = in.contiguous(), g = cotangent.contiguous();
+    const int64_t windows = a.axis[0].out * a.axis[1].out, plane = a.axis[0].in * a.axis[1].in;
+    Tensor dx = Tensor::zeros(x.shape(), x.dtype());
+    in_dtype(x.dtype(), [&]<class T>(T) {
+        const T* const from = static_cast<const T*>(g.raw());
+        T* const to = static_cast<T*>(dx.raw());
+        for_largest<T>(a, x, [=](int64_t i, int64_t p, int64_t j) {
+            to[i * plane + j] += from[i * windows + p];
+        });
+    });
+    return dx;
+}
+
+Tensor largest_of_windows(const Tensor& x, const ConvolutionAttrs& windows) {
+    return MaxPool2d::forward(windows, {&x, 1});
+}
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/pooling.inc"
+
+}  // namespace mercer

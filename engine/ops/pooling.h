@@ -1,0 +1,46 @@
+// The largest of each window. (Averages are convolutions with ones: pooling.inc.)
+#pragma once
+
+#include "engine/ops/convolution.h"
+
+namespace mercer {
+
+/// x (N, C, H, W).
+struct MERCER_API MaxPool2d {
+    static constexpr const char* name = "max_pool2d";
+    using Attrs = ConvolutionAttrs;
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return input_bit(0); }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+    /// Where each largest element stands in its plane: i64 (N·C, windows). First of equals, first NaN.
+    static Tensor indices(const Attrs&, const Tensor& x);
+    /// The cotangent of x in one pass: first order only, tested against the text of vjp.
+    static Tensor backward(const Attrs&, const Tensor& x, const Tensor& g);
+};
+
+/// Windows over one or two spatial axes; a stride that is absent is the kernel. Checks shapes and numbers.
+ConvolutionAttrs window_attrs(const char* operation, int axes, const Shape& x, const Shape& kernel,
+                              const Shape& stride, const Shape& pads);
+
+MERCER_API Tensor largest_of_windows(const Tensor& x, const ConvolutionAttrs& windows);
+
+/// Sums of windows by a depthwise convolution with ones, over their sizes.
+template <class X>
+X average_of_windows(const X& x, ConvolutionAttrs windows, bool count_include_pad) {
+    const int64_t down = windows.axis[0].kernel, across = windows.axis[1].kernel;
+    const Shape one{1, 1, down, across};
+    bool inside = true;  // every window
+    for (const cpu::ConvolutionAxis& a : windows.axis)
+        inside = inside && a.before == 0 && (a.out - 1) * a.stride + a.kernel <= a.in;
+    windows.groups = std::max<int64_t>(1, x.size(1));
+    const X sums =
+        convolve(x, X(Tensor::ones({x.size(1), 1, down, across}, x.dtype())), X(), windows);
+    if (inside || count_include_pad) return sums / double(down * across);
+    windows.groups = 1;
+    const Shape plane{1, 1, windows.axis[0].in, windows.axis[1].in};
+    return sums / X(convolve(Tensor::ones(plane, x.dtype()), Tensor::ones(one, x.dtype()), Tensor(),
+                             windows));
+}
+
+}  // namespace mercer
