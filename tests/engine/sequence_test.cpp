@@ -8,6 +8,8 @@
 #include "autograd/tape.h"
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/isa.h"
+#include "engine/parallel.h"
 #include "engine/random.h"
 #include "tests/support/bits.h"
 
@@ -89,4 +91,147 @@ TEST_CASE("pooling names what does not fit") {
     says<ShapeError>("reaches over 10", [] { avg_pool1d(x3, 10); });
     says<ValueError>("kernel (0)", [] { avg_pool1d(x3, 0); });
     says<DTypeError>("f32 and f64", [] { max_pool1d(cast(x3, DType::i64), 2); });
+}
+
+namespace {
+
+// sin(0.7 k + phase) in row-major order.
+Tensor wave(const Shape& shape, double phase, DType dtype = DType::f64) {
+    return cast(reshape(sin(Tensor::arange(count(shape), DType::f64, phase, 0.7)), shape), dtype);
+}
+
+// Operands of a layer in the order of its parameters, without the lengths.
+std::vector<Tensor> operands(bool cells, int64_t steps, int64_t batch, int64_t inputs, int64_t n,
+                             DType dtype) {
+    const int64_t rows = (cells ? 4 : 3) * n;
+    std::vector<Tensor> x{wave({steps, batch, inputs}, 5, dtype), wave({batch, n}, 6, dtype)};
+    if (cells) x.push_back(wave({batch, n}, 7, dtype));
+    for (const auto& [shape, phase] : {std::pair{Shape{rows, inputs}, 1.0},
+                                       {Shape{rows, n}, 2.0},
+                                       {Shape{rows}, 3.0},
+                                       {Shape{rows}, 4.0}})
+        x.push_back(wave(shape, phase, dtype));
+    return x;
+}
+
+// y and the last states, side by side.
+Var layer(const std::vector<Var>& v, const Tensor& lengths, bool reverse) {
+    if (v.size() == 7) {
+        const auto [y, h, c] = lstm(v[0], v[1], v[2], v[3], v[4], v[5], v[6], lengths, reverse);
+        return concat({reshape(y, {-1}), reshape(h, {-1}), reshape(c, {-1})}, 0);
+    }
+    const auto [y, h] = gru(v[0], v[1], v[2], v[3], v[4], v[5], lengths, reverse);
+    return concat({reshape(y, {-1}), reshape(h, {-1})}, 0);
+}
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+    return max(abs(a - b)).item<double>();
+}
+
+}  // namespace
+
+TEST_CASE("lstm and gru agree with PyTorch 2.15, gate order, biases and gradients included") {
+    struct Golden {
+        bool cells;
+        std::vector<double> y, dx, dw;  // of the last step; of the first; of w_hh's last row
+    };
+    for (const Golden& golden :
+         {Golden{true,
+                 {0.148096244622794, 0.120684375680217, 0.0713767892762274, 0.116671696425419},
+                 {-0.217921340613295, -0.180466342074244, 0.0250474144442776, 0.0261172560276097},
+                 {-0.0315931484251079, -0.0460250652116632}},
+          Golden{false,
+                 {-0.584719487922564, 0.230332929387889, 0.0608915785607554, 0.0703086427637992},
+                 {-0.0180135940004233, 0.0330580128031587, -0.12065092769717, -0.0755298532438779},
+                 {0.0278297144821764, 0.0239158443298191}}}) {
+        Tape tape;
+        std::vector<Var> v;
+        for (const Tensor& t : operands(golden.cells, 3, 2, 2, 2, DType::f64))
+            v.push_back(tape.watch(t));
+        const Var out = layer(v, {}, false), y = slice(out, 0, 0, 12);
+        const size_t w_hh = golden.cells ? 4 : 3;
+        const auto [dx, dw] = tape.gradient(
+            y, {v[0], v[w_hh]}, {.retain = false, .cotangent = reshape(wave({3, 2, 2}, 8), {12})});
+        const auto near = [](const Tensor& got, const std::vector<double>& expected) {
+            CHECK(largest_difference(got, Tensor::from(expected, got.shape())) < 1e-14);
+        };
+        near(slice(y.value(), 0, 8, 12), golden.y);
+        near(slice(dx, 0, 0, 1), std::vector<double>(golden.dx));
+        near(slice(dw, 0, -1, 1000), golden.dw);
+    }
+}
+
+TEST_CASE("the fused backward of lstm and gru is their text, on every instruction set the same") {
+    const Isa isa = mercer::isa();
+    const int threads = thread_count();
+    for (const bool cells : {true, false})
+        for (const bool reverse : {false, true})
+            for (const bool ended : {false, true})
+                for (const DType dtype : {DType::f32, DType::f64}) {
+                    const int64_t steps = 5, batch = 11, n = 35;
+                    Tensor lengths;
+                    if (ended)
+                        lengths =
+                            Tensor::from(std::vector<int64_t>{5, 0, 1, 4, 2, 5, 3, 3, 1, 5, 2});
+                    std::vector<Tensor> first;
+                    for (const Isa which : available_isas())
+                        for (const int count : {1, 2}) {
+                            set_isa(which);
+                            set_thread_count(count);
+                            Tape tape;
+                            std::vector<Var> v;
+                            for (const Tensor& t : operands(cells, steps, batch, 7, n, dtype))
+                                v.push_back(tape.watch(t * 0.3));
+                            const Var y = layer(v, lengths, reverse);
+                            const Tensor g = wave(y.shape(), 9, dtype);
+                            const std::span<const Var> wrt(v);
+                            const auto text = tape.gradient(y, wrt, CreateGraph{g});
+                            const auto fused =
+                                tape.gradient(y, wrt, {.retain = true, .cotangent = g});
+                            for (size_t k = 0; k < v.size(); ++k) {
+                                const double scale = max(abs(fused[k])).item<double>();
+                                CHECK(largest_difference(fused[k], text[k].value()) <=
+                                      scale * (dtype == DType::f64 ? 1e-14 : 5e-6));
+                                if (first.size() > k) CHECK(difference(first[k], fused[k]) == "");
+                            }
+                            if (first.empty()) first = fused;
+                        }
+                }
+    set_isa(isa);
+    set_thread_count(threads);
+}
+
+TEST_CASE("a padded sequence has the states of the sequence alone") {
+    for (const bool reverse : {false, true}) {
+        const std::vector<Tensor> x = operands(true, 6, 2, 3, 4, DType::f64);
+        const auto run = [&](const Tensor& in, const Tensor& lengths) {
+            return lstm(in, x[1], x[2], x[3], x[4], x[5], x[6], lengths, reverse);
+        };
+        const auto padded = run(x[0], Tensor::from(std::vector<int64_t>{4, 4}));
+        const auto alone = run(slice(x[0], 0, 0, 4), {});
+        for (int k : {1, 2}) CHECK(difference(padded[size_t(k)], alone[size_t(k)]) == "");
+        CHECK(difference(slice(padded[0], 0, 0, 4), alone[0]) == "");
+    }
+}
+
+TEST_CASE("recurrent layers name what does not fit") {
+    const std::vector<Tensor> x = operands(true, 3, 2, 5, 4, DType::f32);
+    const auto run = [&](const Tensor& in, const Tensor& h, const Tensor& w,
+                         const Tensor& lengths) {
+        lstm(in, h, x[2], x[3], w, x[5], x[6], lengths);
+    };
+    says<ShapeError>("[lstm] x must be (T, B, I)", [&] { run(x[1], x[1], x[4], {}); });
+    says<ShapeError>("T at least 1", [&] { run(Tensor::ones({0, 2, 5}), x[1], x[4], {}); });
+    says<ShapeError>("w_hh (3,4) must have shape (16,4)", [&] {
+        run(x[0], x[1], Tensor::ones({3, 4}), {});
+    });
+    says<ShapeError>("an initial state (3,4) must have shape (2,4)", [&] {
+        run(x[0], Tensor::ones({3, 4}), x[4], {});
+    });
+    says<DTypeError>("x is f32 and w_hh is f64",
+                     [&] { run(x[0], x[1], cast(x[4], DType::f64), {}); });
+    says<ShapeError>("lengths must be i64 (2)", [&] { run(x[0], x[1], x[4], Tensor::ones({2})); });
+    says<ValueError>("length 4 is outside [0, 3]", [&] {
+        run(x[0], x[1], x[4], Tensor::from(std::vector<int64_t>{1, 4}));
+    });
 }
