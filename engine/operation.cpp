@@ -50,7 +50,7 @@ void WatchedScope::enter(const char* name, Kind kind) {
 
 void WatchedScope::reads(std::span<const Tensor> x) {
     for (const Tensor& t : x)
-        if (frame_->operand_count < frame_->max_operands)
+        if (t.defined() && frame_->operand_count < frame_->max_operands)
             frame_->operands[frame_->operand_count++] = &t;
 }
 void WatchedScope::reads(std::span<const Tensor* const> x) {

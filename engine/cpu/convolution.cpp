@@ -27,7 +27,7 @@ const ConvolutionTable<double>& convolution_kernels<double>() {
 
 namespace {
 
-constexpr int64_t panel_bytes = 24 << 10;  // of an L1 of 32 KiB or more
+constexpr int64_t panel_bytes = 40 << 10;
 constexpr int64_t tile_bytes = 512 << 10;  // of an L2 of 1 MiB or more
 
 template <class T>
@@ -322,11 +322,10 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
     const Reach down = forward_reach(s.axis[0]), across = forward_reach(s.axis[1]);
     const int64_t size[2] = {s.axis[0].in, s.axis[1].in}, nr = table.nr, threads = thread_count();
     // Threads share the channels of x (each copies and packs its own), and then those of y.
-    const auto parts = [](int64_t n, int64_t wanted) { return std::min(n, wanted); };
-    const int64_t wanted = threads == 1 ? 1 : 2 * threads;
-    const int64_t chunks = parts(s.from, (wanted + s.groups - 1) / s.groups);
-    const int64_t strips = parts((s.to + table.mr - 1) / table.mr,
-                                 (threads + s.groups * chunks - 1) / (s.groups * chunks));
+    const auto divided = [](int64_t n, int64_t d) { return (n + d - 1) / d; };
+    const int64_t chunks =
+        std::clamp<int64_t>(std::min(divided(threads, s.groups), row / (4 * nr)), 1, s.from);
+    const int64_t strips = std::min(divided(s.to, table.mr), divided(threads, s.groups * chunks));
     const auto compute = [&](int64_t group, int64_t c0, int64_t c1, int64_t o0, int64_t o1) {
         const int64_t channels = c1 - c0, columns = channels * s.taps();
         const std::vector<Area> areas =

@@ -2,7 +2,9 @@
 // g once, dx twice.
 #include "engine/ops/pooling.h"
 
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "engine/cpu/patches.h"
 #include "engine/error.h"
@@ -38,13 +40,17 @@ void for_planes(const ConvolutionAttrs& windows, const Tensor& x, Body body) {
     });
 }
 
-/// visit(i, p, j) for every window p of plane i, whose largest element stands at j.
-template <class T, class Visit>
-void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Visit visit) {
+/// start(i) for every plane i, then visit(i, p, j) for its windows p, whose largest elements stand at j.
+template <class T, class Start, class Visit>
+void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Start start, Visit visit) {
     const cpu::ConvolutionAxis &down = windows.axis[0], &across = windows.axis[1];
+    std::vector<int64_t> place;  // of each tap, from the window's first
+    for (int64_t y = 0; y < down.kernel; ++y)
+        for (int64_t z = 0; z < across.kernel; ++z) place.push_back(y * across.in + z);
     for_planes<T>(windows, x, [&](int64_t i, cpu::PlaneWalk<T> walk) {
         Scratch scratch;
         int32_t* const taps = scratch.take<int32_t>(walk.columns);
+        start(i);
         const int64_t rows = walk.rows;
         walk.rows = 1;
         for (int64_t r = 0; r < rows; ++r, walk.tile += walk.row_step) {
@@ -52,11 +58,11 @@ void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Visit visit) 
             const int64_t top = r * down.stride - down.before;
             for (int64_t c = 0; c < walk.columns; ++c) {
                 const int64_t left = c * across.stride - across.before;
-                int64_t y = top + taps[c] / across.kernel, z = left + taps[c] % across.kernel;
+                int64_t at = top * across.in + left + place[size_t(taps[c])];
                 // Tap 0 in the padding: nothing is above −∞, the first element inside stands for all.
-                y = y < 0 ? 0 : y;
-                z = z < 0 ? 0 : z;
-                visit(i, r * walk.columns + c, y * across.in + z);
+                if (taps[c] == 0 && (top < 0 || left < 0))
+                    at = std::max<int64_t>(top, 0) * across.in + std::max<int64_t>(left, 0);
+                visit(i, r * walk.columns + c, at);
             }
         }
     });
@@ -88,7 +94,7 @@ ConvolutionAttrs window_attrs(const char* operation, int axes, const Shape& x, c
 }
 
 Tensor MaxPool2d::forward(const Attrs& a, std::span<const Tensor> in) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, in);
     if (!is_floating(in[0].dtype()))
         throw DTypeError(name, "works on f32 and f64, got " + std::string(name_of(in[0].dtype())) +
                                    "; use cast");
@@ -110,22 +116,24 @@ Tensor MaxPool2d::indices(const Attrs& a, const Tensor& in) {
     Tensor index = Tensor::empty({x.size(0) * x.size(1), windows}, DType::i64);
     int64_t* const to = static_cast<int64_t*>(index.raw());
     in_dtype(x.dtype(), [&]<class T>(T) {
-        for_largest<T>(a, x, [=](int64_t i, int64_t p, int64_t j) { to[i * windows + p] = j; });
+        for_largest<T>(
+            a, x, [](int64_t) {},
+            [=](int64_t i, int64_t p, int64_t j) { to[i * windows + p] = j; });
     });
     return index;
 }
 
 Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotangent) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, {&in, &cotangent});
     const Tensor x = in.contiguous(), g = cotangent.contiguous();
     const int64_t windows = a.axis[0].out * a.axis[1].out, plane = a.axis[0].in * a.axis[1].in;
-    Tensor dx = Tensor::zeros(x.shape(), x.dtype());
+    Tensor dx = Tensor::empty(x.shape(), x.dtype());
     in_dtype(x.dtype(), [&]<class T>(T) {
         const T* const from = static_cast<const T*>(g.raw());
         T* const to = static_cast<T*>(dx.raw());
-        for_largest<T>(a, x, [=](int64_t i, int64_t p, int64_t j) {
-            to[i * plane + j] += from[i * windows + p];
-        });
+        for_largest<T>(
+            a, x, [=](int64_t i) { std::fill_n(to + i * plane, plane, T(0)); },
+            [=](int64_t i, int64_t p, int64_t j) { to[i * plane + j] += from[i * windows + p]; });
     });
     return dx;
 }

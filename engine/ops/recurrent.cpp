@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/cancel.h"
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/gemm.h"
 #include "engine/cpu/gemm_panel.h"
@@ -163,7 +164,7 @@ int64_t check_recurrent(const char* operation, int gates, const Tensor& x, const
 }
 
 std::array<Tensor, 4> Lstm::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, in);
     const Tensor x = in[0].contiguous(), w_ih = in[1].contiguous(), w_hh = in[2].contiguous(),
                  bias = in[3].contiguous(), h0 = in[4].contiguous(), c0 = in[5].contiguous(),
                  lengths = dense(in[6]);
@@ -183,6 +184,7 @@ std::array<Tensor, 4> Lstm::forward(const Attrs& attrs, std::span<const Tensor> 
             Scratch scratch;
             T* const room = scratch.take<T>(u.room(end - begin));
             for (int64_t s = 0; s < course.steps; ++s) {
+                poll_cancelled();
                 u.multiply(end - begin, course.row(hs, elements<T>(h0), s - 1, begin, n),
                            course.row(cs, cs, s, begin, 5 * n), 5 * n, true, room);
                 for (int64_t b = begin; b < end; ++b) {
@@ -212,7 +214,7 @@ std::array<Tensor, 4> Lstm::forward(const Attrs& attrs, std::span<const Tensor> 
 
 Lstm::Back<Tensor> Lstm::backward(const Attrs& attrs, std::span<const Tensor> saved,
                                   std::span<const Tensor> cotangents) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, saved);
     const Tensor w_hh = saved[0].contiguous(), c0 = saved[1].contiguous(),
                  lengths = dense(saved[2]), memory = saved[3];
     const Tensor dy = dense(cotangents[0]), more = dense(cotangents[3]);
@@ -232,6 +234,7 @@ Lstm::Back<Tensor> Lstm::backward(const Attrs& attrs, std::span<const Tensor> sa
             Scratch scratch;
             T* const room = scratch.take<T>(u.room(end - begin));
             for (int64_t s = course.steps; s-- > 0;) {
+                poll_cancelled();
                 for (int64_t b = begin; b < end; ++b) {
                     const T* const c_before = s == 0 ? elements<T>(c0) + b * n
                                                      : course.row(ms, ms, s - 1, b, 5 * n) + 4 * n;
@@ -259,7 +262,7 @@ Lstm::Back<Tensor> Lstm::backward(const Attrs& attrs, std::span<const Tensor> sa
 }
 
 std::array<Tensor, 3> Gru::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, in);
     const Tensor x = in[0].contiguous(), w_ih = in[1].contiguous(), w_hh = in[2].contiguous(),
                  b_ih = in[3].contiguous(), b_hh = in[4].contiguous(), h0 = in[5].contiguous(),
                  lengths = dense(in[6]);
@@ -279,6 +282,7 @@ std::array<Tensor, 3> Gru::forward(const Attrs& attrs, std::span<const Tensor> i
             T* const room = scratch.take<T>(u.room(end - begin));
             T* const from_h = scratch.take<T>((end - begin) * 3 * n);
             for (int64_t s = 0; s < course.steps; ++s) {
+                poll_cancelled();
                 u.multiply(end - begin, course.row(hs, elements<T>(h0), s - 1, begin, n), from_h,
                            3 * n, false, room);
                 for (int64_t b = begin; b < end; ++b) {
@@ -304,7 +308,7 @@ std::array<Tensor, 3> Gru::forward(const Attrs& attrs, std::span<const Tensor> i
 
 Gru::Back<Tensor> Gru::backward(const Attrs& attrs, std::span<const Tensor> saved,
                                 std::span<const Tensor> cotangents) {
-    const OperationScope scope(name);
+    const OperationScope scope(name, saved);
     const Tensor w_hh = saved[0].contiguous(), h0 = saved[1].contiguous(),
                  lengths = dense(saved[2]), y = saved[3], memory = saved[4];
     const Tensor dy = dense(cotangents[0]), more = dense(cotangents[2]);
@@ -326,6 +330,7 @@ Gru::Back<Tensor> Gru::backward(const Attrs& attrs, std::span<const Tensor> save
             Scratch scratch;
             T* const room = scratch.take<T>(u.room(end - begin));
             for (int64_t s = course.steps; s-- > 0;) {
+                poll_cancelled();
                 for (int64_t b = begin; b < end; ++b) {
                     const T* const dy_row = dys ? course.row(dys, dys, s, b, n) : nullptr;
                     T* const dh = elements<T>(back.dh) + b * n;

@@ -111,27 +111,40 @@ void correlate(const PlaneWalk<T>& x, const T* weights, T start, T* out, int64_t
                   CorrelateRow<T>{x, x.tile + r * x.row_step, weights, start, out + r * out_row});
 }
 
+/// `n` taps at once, for each of which the partial sums stay in registers.
+template <class T, int n>
+void correlate_taps(const PlaneWalk<T>& x, int64_t k, const T* g, int64_t g_row, T* lanes) {
+    using V = Vec<T>;
+    constexpr int w = V::lanes, registers = canonical_lanes / w;
+    V sum[n][registers];
+    MERCER_UNROLL for (int u = 0; u < n; ++u) MERCER_UNROLL for (int i = 0; i < registers; ++i)
+        sum[u][i] = V::load(lanes + (k + u) * canonical_lanes + i * w);
+    for (int64_t r = 0; r < x.rows; ++r, g += g_row)
+        for (int64_t c = 0; c < x.columns; c += canonical_lanes) {
+            const T* from = x.tile + r * x.row_step + c;
+            const int64_t left = x.columns - c;
+            MERCER_UNROLL for (int i = 0; i < registers; ++i) {
+                if (i * w >= left) break;
+                const bool whole = left - i * w >= w;
+                const int count = int(left - i * w);
+                const V gv = whole ? V::load(g + c + i * w) : V::load(g + c + i * w, count, T(0));
+                MERCER_UNROLL for (int u = 0; u < n; ++u) {
+                    const T* p = from + x.offsets[k + u] + i * w;
+                    sum[u][i] = fma(gv, whole ? V::load(p) : V::load(p, count, T(0)), sum[u][i]);
+                }
+            }
+        }
+    MERCER_UNROLL for (int u = 0; u < n; ++u) MERCER_UNROLL for (int i = 0; i < registers; ++i)
+        sum[u][i]
+            .store(lanes + (k + u) * canonical_lanes + i * w);
+}
+
 template <class T>
 void correlate_weights(const PlaneWalk<T>& x, const T* g, int64_t g_row, T* lanes) {
-    using V = Vec<T>;
-    for (int64_t k = 0; k < x.taps; ++k) {
-        Canonical<T, SumOp> sum;
-        T* own = lanes + k * canonical_lanes;
-        for (int i = 0; i < sum.registers; ++i) sum.part[i] = V::load(own + i * V::lanes);
-        for (int64_t r = 0; r < x.rows; ++r) {
-            const T* from = x.tile + r * x.row_step + x.offsets[k];
-            const T* row = g + r * g_row;
-            canonical_for(
-                sum, x.columns, [&](V & part, int64_t c, int count) __attribute__((always_inline)) {
-                    if (count == V::lanes)
-                        part = fma(V::load(row + c), V::load(from + c), part);
-                    else
-                        part = fma(V::load(row + c, count, T(0)), V::load(from + c, count, T(0)),
-                                   part);
-                });
-        }
-        for (int i = 0; i < sum.registers; ++i) sum.part[i].store(own + i * V::lanes);
-    }
+    constexpr int at_once = Vec<T>::lanes * int(sizeof(T)) >= 64 ? (sizeof(T) == 4 ? 4 : 2) : 1;
+    int64_t k = 0;
+    for (; k + at_once <= x.taps; k += at_once) correlate_taps<T, at_once>(x, k, g, g_row, lanes);
+    for (; k < x.taps; ++k) correlate_taps<T, 1>(x, k, g, g_row, lanes);
 }
 
 template <class T>
