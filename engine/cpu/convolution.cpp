@@ -169,7 +169,6 @@ void correlate(const Correlation<T>& x) {
         T* const first = x.out_plane(entry, group * x.to);
         const int64_t c_row = outputs ? count : out_plane;
         T* const panel = scratch.take<T>(weights.depth * nr + patch_slack);
-        T* const spare = scratch.take<T>(weights.depth * nr + table.lanes);
         Run* const runs = scratch.take<Run>(nr);
         for (int64_t b = 0; b < weights.blocks; ++b) {
             const int64_t depth = std::min(weights.depth, k - b * weights.depth);
@@ -184,7 +183,7 @@ void correlate(const Correlation<T>& x) {
                                                       runs, run_count, int(panel_width(table, n)),
                                                       panel);
                 multiply_panel(table, x.to, n, depth, weights.at(group, b), panel, c, c_row,
-                               b > 0 || x.bias, spare);
+                               b > 0 || x.bias);
             }
         }
         if (outputs)
@@ -336,7 +335,6 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
         T* const strip = scratch.take<T>((o1 - o0) * most + table.lanes);
         T* const panel = scratch.take<T>(most * nr + patch_slack);
         Run* const runs = scratch.take<Run>(most);
-        T* const spare = scratch.take<T>(most * nr + table.lanes);
         bool begun = false;
         for (int64_t n = 0; n < s.batch; ++n)
             for (const Area& area : areas) {
@@ -363,7 +361,7 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
                             int(panel_width(table, across_panel)), panel);
                         multiply_panel(table, o1 - o0, across_panel, steps, strip, panel,
                                        w + (group * s.to + o0) * row + c0 * s.taps() + j, row,
-                                       begun, spare);
+                                       begun);
                     }
                     begun = true;
                 }

@@ -1,17 +1,21 @@
 // C = A·B in blocks that follow the caches, on the kernels of kernels/gemm_kernels.cpp.
 //
-// C is cut into rectangles, one or a few per thread; each is computed on its own. For every kc
-// steps of k, strips of A (mc×kc, packed, in L2) meet panels of B (kc×nr, packed one at a time into
-// L1). Memory traffic per rectangle: A once, B once per mc rows, C in and out once per kc steps; a
-// packed strip is read from L2 once per panel. Operands that are small, or met by too few rows or
-// columns to repay it, are not packed but used where they are.
+// B is packed once, by all threads, in panels of nr columns and kc steps of k. Then the threads
+// claim runs of rows, large ones first; for each kc steps a thread packs its rows of A (into L2)
+// and meets every panel with them. Where C is wide rather than tall, the roles are exchanged.
+// Memory traffic: A and B once for packing, then the packed B (A) once per run of rows (columns), C
+// in and out once per kc steps. Operands that are small, or met by too few rows or columns to repay
+// it, are not packed but used where they are.
 #include "engine/cpu/gemm.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <numeric>
+#include <thread>
 
 #include "engine/cancel.h"
 #include "engine/cpu/dispatch.h"
@@ -30,8 +34,7 @@ namespace {
 const GemmTable<float>& table_of(float) { return gemm_f32(); }
 const GemmTable<double>& table_of(double) { return gemm_f64(); }
 
-// --- cache sizes
-// ---------------------------------------------------------------------------------------------------
+// --- cache sizes --------------------------------------------------------------------------------
 
 struct Caches {
     int64_t l1 = 32 << 10, l2 = 512 << 10;
@@ -70,15 +73,14 @@ const Caches& caches() {
     return found;
 }
 
-// --- one rectangle of C on one thread
-// --------------------------------------------------------------------------------
+// --- a product's plan ---------------------------------------------------------------------------
 
-int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+int64_t divide_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
+int64_t round_up(int64_t n, int64_t unit) { return divide_up(n, unit) * unit; }
 /// Cuts n into equal blocks of at most `most`, multiples of `unit`.
 int64_t block_size(int64_t n, int64_t most, int64_t unit) {
     most = std::max(unit, most / unit * unit);
-    const int64_t blocks = (n + most - 1) / most;
-    return std::min(most, round_up((n + blocks - 1) / blocks, unit));
+    return std::min(most, round_up(divide_up(n, divide_up(n, most)), unit));
 }
 
 /// Whether the same column of `rows` rows, `stride` bytes apart, falls on cache sets that are
@@ -97,14 +99,251 @@ struct Product {
     bool accumulate;
 };
 
+/// Rows i … and columns j … of c.
+template <class T>
+Product<T> part(const Product<T>& x, int64_t i, int64_t m, int64_t j, int64_t n) {
+    Product<T> y = x;
+    y.m = m;
+    y.n = n;
+    y.a.data += i * x.a.row;
+    y.b.data += j * x.b.col;
+    y.c.data += i * x.c.row + j * x.c.col;
+    return y;
+}
+
 template <class T>
 void clear(const Product<T>& x) {
     for (int64_t i = 0; i < x.m; ++i)
         for (int64_t j = 0; j < x.n; ++j) x.c.data[i * x.c.row + j * x.c.col] = T(0);
 }
 
+/// How a product is cut.
+struct Plan {
+    int64_t kc;           // steps of k at a time
+    int64_t packed_from;  // columns of b from here on are packed in panels
+    bool a_direct;        // a is used where it is
+    bool by_columns;      // threads claim columns, and pack all of a; else rows, and share packed b
+    int64_t unit, most;   // what a claim is a multiple of, and at most
+};
+
 template <class T>
-void multiply_rectangle(const GemmTable<T>& table, const Product<T>& x) {
+Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
+    constexpr int64_t size = sizeof(T);
+    const int64_t l1 = caches().l1, l2 = caches().l2, mr = table.mr, nr = table.nr;
+    Plan plan;
+    // Panels and strips come from L2 at a fraction of its rate: kc need not fit L1.
+    plan.kc = block_size(x.k, l2 / 16 / (nr * size), 8);
+    const bool b_small = (x.b.row * (x.k - 1) + x.n) * size <= l1 / 2;
+    const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= l1 / 2;
+    plan.a_direct = x.a.col == 1 ? x.n <= 24 * mr && spreads(x.a.row * size, table.mr)
+                                 : x.a.row == 1 && (x.n <= nr || (a_small && x.n <= 4 * nr));
+    plan.packed_from = 0;
+    if (x.b.col == 1 && (b_small || x.m <= 2 * mr))
+        plan.packed_from = x.n % table.lanes == 0 ? x.n : (x.n - 1) / nr * nr;
+    const int64_t rows = std::max(mr, l2 * 2 / 5 / (plan.kc * size) / mr * mr);
+    plan.by_columns = x.m <= rows && (threads == 1 || x.n > 2 * x.m);
+    plan.unit = plan.by_columns ? nr : mr;
+    plan.most = plan.by_columns ? x.n : rows;
+    return plan;
+}
+
+// --- a product on one or more threads -----------------------------------------------------------
+
+/// What the threads that share a product have in common.
+template <class T>
+struct Shared {
+    const GemmTable<T>& table;
+    const Product<T>& x;
+    const Plan& plan;
+    int64_t threads;
+    T* packed = nullptr;                    // by rows: b's panels, one block of kc after another
+    std::atomic<uint8_t>* state = nullptr;  // of each of them
+    std::atomic<int64_t> next_claim{0}, members{0};
+
+    int64_t panels() const { return divide_up(x.n - plan.packed_from, int64_t{table.nr}); }
+    int64_t width() const { return round_up(x.n - plan.packed_from, int64_t{table.lanes}); }
+};
+
+/// One thread's way through a product.
+template <class T>
+class Member {
+public:
+    explicit Member(Shared<T>& shared)
+        : s_(shared), t_(shared.table), x_(shared.x), plan_(shared.plan) {
+        const int64_t strips = plan_.a_direct     ? 0
+                               : plan_.by_columns ? x_.m * x_.k
+                                                  : (plan_.most + t_.mr) * plan_.kc;
+        if (strips) strips_ = scratch_.take<T>(strips);
+        if (plan_.by_columns && plan_.packed_from < x_.n)
+            panel_ = scratch_.take<T>(t_.nr * plan_.kc);
+        number_ = s_.members.fetch_add(1, std::memory_order_relaxed);
+    }
+
+    void run() {
+        Claim now = claim();
+        if (now.count == 0) return;
+        if (plan_.by_columns && !plan_.a_direct)
+            for (int64_t p = 0; p < x_.k; p += plan_.kc) pack_rows(0, x_.m, p, strips_ + p * x_.m);
+        for (Claim next; now.count > 0; now = next) {
+            next = claim();
+            for (int64_t p = 0; p < x_.k; p += plan_.kc) multiply(now, next, p);
+        }
+    }
+
+private:
+    struct Claim {
+        int64_t first, count;
+    };
+    /// The next run of rows (or columns) to compute: large ones first, small ones to end together.
+    Claim claim() {
+        const int64_t all = plan_.by_columns ? x_.n : x_.m, unit = plan_.unit;
+        int64_t first = s_.next_claim.load(std::memory_order_relaxed), count;
+        do {
+            const int64_t left = all - first;
+            if (left <= 0) return {all, 0};
+            count = s_.threads == 1 ? left : round_up(divide_up(left, 2 * s_.threads), unit);
+            count = std::min({count, plan_.most, left});
+            if (left - count < unit / 2) count = left;
+        } while (
+            !s_.next_claim.compare_exchange_weak(first, first + count, std::memory_order_relaxed));
+        return {first, count};
+    }
+
+    int64_t steps_at(int64_t p) const { return std::min(plan_.kc, x_.k - p); }
+
+    void pack_rows(int64_t i, int64_t m, int64_t p, T* to) const {
+        t_.pack_rows(m, steps_at(p), x_.a.data + i * x_.a.row + p * x_.a.col, x_.a.row, x_.a.col,
+                     to);
+    }
+    /// Panel `panel`, that is columns packed_from + panel·nr …
+    void pack_panel(int64_t panel, int64_t p, T* to) const {
+        const int64_t j = plan_.packed_from + panel * t_.nr;
+        t_.pack_columns(std::min<int64_t>(t_.nr, x_.n - j), steps_at(p),
+                        x_.b.data + p * x_.b.row + j * x_.b.col, x_.b.row, x_.b.col, to);
+    }
+    T* shared_panel(int64_t panel, int64_t p) const {
+        return s_.packed + p * s_.width() + panel * t_.nr * steps_at(p);
+    }
+    std::atomic<uint8_t>& state_of(int64_t panel, int64_t p) const {
+        return s_.state[p / plan_.kc * s_.panels() + panel];
+    }
+    /// The packed panel; the first thread that comes packs it, others may have to wait.
+    const T* panel_at(int64_t panel, int64_t p) const {
+        if (plan_.by_columns) {
+            pack_panel(panel, p, panel_);
+            return panel_;
+        }
+        T* const to = shared_panel(panel, p);
+        std::atomic<uint8_t>& state = state_of(panel, p);
+        uint8_t found = state.load(std::memory_order_acquire);
+        if (found == untouched &&
+            state.compare_exchange_strong(found, begun, std::memory_order_acquire)) {
+            pack_panel(panel, p, to);
+            state.store(ready, std::memory_order_release);
+            return to;
+        }
+        while (state.load(std::memory_order_acquire) != ready) std::this_thread::yield();
+        return to;
+    }
+
+    /// Fetches a panel's packed form or, before it is packed, its source, while `tiles` tiles run.
+    GemmAhead<T> fetch_panel(int64_t panel, int64_t p, int64_t tiles) const {
+        constexpr int64_t line = 64 / sizeof(T);
+        const int64_t k = steps_at(p), turns = std::max<int64_t>(1, k / t_.steps);
+        if (!plan_.by_columns && state_of(panel, p).load(std::memory_order_relaxed) == ready) {
+            const int64_t step = std::min(line, divide_up(t_.nr * t_.steps, tiles));
+            return {shared_panel(panel, p), tiles, 1, turns * step, 0, step};
+        }
+        if (x_.b.col != 1) return {};  // long runs, which the machine sees coming
+        const int64_t lines = divide_up(t_.nr, line), groups = std::max<int64_t>(1, tiles / lines);
+        const int64_t rows = divide_up(k, groups);  // by each group of `lines` tiles
+        const int64_t each = divide_up(rows, turns);
+        return {x_.b.data + p * x_.b.row + (plan_.packed_from + panel * t_.nr) * x_.b.col,
+                tiles,
+                lines,
+                rows * x_.b.row,
+                line,
+                each * x_.b.row};
+    }
+    /// Fetches rows of a that will be packed next, one for each tile (or, where columns are contiguous, a few columns' line).
+    GemmAhead<T> fetch_rows(int64_t i, int64_t m, int64_t p) const {
+        constexpr int64_t line = 64 / sizeof(T);
+        const T* const from = x_.a.data + i * x_.a.row + p * x_.a.col;
+        if (plan_.a_direct || plan_.by_columns || m == 0) return {};
+        if (x_.a.col == 1) return {from, m, 1, x_.a.row, 0, t_.steps};
+        if (x_.a.row == 1)
+            return {
+                from, divide_up(m, line) * t_.steps, t_.steps, line, x_.a.col, t_.steps * x_.a.col};
+        return {};
+    }
+
+    void multiply(const Claim& now, const Claim& next, int64_t p) {
+        const int64_t i = plan_.by_columns ? 0 : now.first, m = plan_.by_columns ? x_.m : now.count;
+        const int64_t from = plan_.by_columns ? now.first : 0,
+                      n = plan_.by_columns ? now.count : x_.n;
+        GemmBlock<T> block{};
+        block.m = m;
+        block.k = steps_at(p);
+        block.accumulate = x_.accumulate || p > 0;
+        block.a_packed = !plan_.a_direct;
+        block.a_row = x_.a.row;
+        block.a_col = x_.a.col;
+        block.a = x_.a.data + i * x_.a.row + p * x_.a.col;
+        if (block.a_packed) {
+            block.a = plan_.by_columns ? strips_ + p * x_.m : strips_;
+            if (!plan_.by_columns) pack_rows(i, m, p, strips_);
+        }
+        block.b_row = x_.b.row;
+        block.c_row = x_.c.row;
+        block.c_col = x_.c.col;
+        T* const c = x_.c.data + i * x_.c.row;
+        if (from < plan_.packed_from) {
+            block.n = std::min(n, plan_.packed_from - from);
+            block.rows_outer = block.k == x_.k;
+            block.b = x_.b.data + p * x_.b.row + from;
+            block.c = c + from * x_.c.col;
+            t_.multiply(block);
+        }
+        if (from + n <= plan_.packed_from) return;
+        block.b_packed = true;
+        block.rows_outer = false;
+        const int64_t first = std::max<int64_t>(0, from - plan_.packed_from) / t_.nr;
+        const int64_t count = divide_up(from + n - plan_.packed_from, t_.nr) - first;
+        // Threads begin at different panels, so that each finds the others' packed.
+        const int64_t start = plan_.by_columns ? 0 : number_ * count / s_.threads;
+        const int64_t strips = divide_up(m, t_.mr);
+        const bool last = p + plan_.kc >= x_.k;
+        for (int64_t step = 0; step < count; ++step) {
+            poll_cancelled();  // while no other thread waits for this one
+            const int64_t panel = first + (start + step) % count;
+            const int64_t j = plan_.packed_from + panel * t_.nr;
+            block.n = std::min<int64_t>(t_.nr, x_.n - j);
+            block.b = panel_at(panel, p);
+            block.c = c + j * x_.c.col;
+            block.ahead[0] = step + 1 < count
+                                 ? fetch_panel(first + (start + step + 1) % count, p, strips)
+                                 : GemmAhead<T>{};
+            block.ahead[1] =
+                last ? fetch_rows(next.first, next.count, 0) : fetch_rows(i, m, p + plan_.kc);
+            block.ahead[1].done = step * strips;
+            t_.multiply(block);
+        }
+    }
+
+    enum : uint8_t { untouched, begun, ready };
+    Shared<T>& s_;
+    const GemmTable<T>& t_;
+    const Product<T>& x_;
+    const Plan& plan_;
+    Scratch scratch_;
+    T* strips_ = nullptr;  // a's packed rows: of a claim, or (by columns) all
+    T* panel_ = nullptr;
+    int64_t number_;
+};
+
+/// c (+)= a·b by up to `threads` threads.
+template <class T>
+void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     if (x.k == 0) {
         if (!x.accumulate) clear(x);
         return;
@@ -112,82 +351,46 @@ void multiply_rectangle(const GemmTable<T>& table, const Product<T>& x) {
     if (x.m == 1 && x.b.col == 1 && x.c.col == 1) {
         // Columns of c that stay in L1 while the rows of b go by.
         const int64_t nc = caches().l1 / 2 / int64_t(sizeof(T));
-        for (int64_t j = 0; j < x.n; j += nc)
-            table.multiply_row(std::min(nc, x.n - j), x.k, x.a.data, x.a.col, x.b.data + j, x.b.row,
-                               x.c.data + j, x.accumulate);
+        const int64_t grain = threads == 1 ? x.n : round_up(divide_up(x.n, 4 * threads), table.nr);
+        return parallel_for(divide_up(x.n, grain), 1, [&](int64_t begin, int64_t end) {
+            end = std::min(end * grain, x.n);
+            for (int64_t j = begin * grain; j < end; j += nc)
+                table.multiply_row(std::min(nc, end - j), x.k, x.a.data, x.a.col, x.b.data + j,
+                                   x.b.row, x.c.data + j, x.accumulate);
+        });
+    }
+    const Plan plan = plan_for(table, x, threads);
+    // What is packed at a time stays within bounds.
+    constexpr int64_t most = (int64_t{64} << 20) / int64_t(sizeof(T));
+    const int64_t across = plan.by_columns ? x.m : x.n;
+    const int64_t k_part = std::max(plan.kc, most / std::min<int64_t>(across, 4096));
+    const int64_t n_part =
+        plan.by_columns ? x.n
+                        : std::max<int64_t>(1, most / std::min(x.k, k_part) / table.nr) * table.nr;
+    if (k_part < x.k || n_part < x.n) {
+        for (int64_t p = 0; p < x.k; p += k_part)
+            for (int64_t j = 0; j < x.n; j += n_part) {
+                Product<T> y = part(x, 0, x.m, j, std::min(n_part, x.n - j));
+                y.k = std::min(k_part, x.k - p);
+                y.a.data += p * x.a.col;
+                y.b.data += p * x.b.row;
+                y.accumulate = x.accumulate || p > 0;
+                multiply_product(table, y, threads);
+            }
         return;
     }
-    constexpr int64_t size = sizeof(T);
-    const int64_t l1 = caches().l1, l2 = caches().l2;
-    const int64_t kc = block_size(x.k, l1 * 2 / 3 / (table.nr * size), 8);
-    const int64_t mc = block_size(x.m, l2 / 2 / (kc * size), table.mr);
-    const bool b_small = (x.b.row * (x.k - 1) + x.n) * size <= l1 / 2 && x.b.col == 1;
-    const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= l1 / 2;
-    const bool a_direct =
-        x.a.col == 1 ? x.n <= 24 * table.mr && spreads(x.a.row * size, table.mr)
-                     : x.a.row == 1 && (x.n <= table.nr || (a_small && x.n <= 4 * table.nr));
-
-    GemmBlock<T> block{};
-    block.n = x.n;
-    block.a_packed = !a_direct;
-    block.b_direct = x.b.col == 1 && (b_small || x.m <= 2 * table.mr);
-    block.rows_outer = b_small && x.k <= kc;
-    block.a_row = x.a.row;
-    block.a_col = x.a.col;
-    block.b_row = x.b.row;
-    block.b_col = x.b.col;
-    block.c_row = x.c.row;
-    block.c_col = x.c.col;
+    Shared<T> shared{table, x, plan, threads};
     Scratch scratch;
-    T* const strips = a_direct ? nullptr : scratch.take<T>(mc * kc + table.lanes);
-    if (!block.b_direct || x.n % table.lanes != 0)
-        block.panel = scratch.take<T>(kc * table.nr + table.lanes);
-    for (int64_t p = 0; p < x.k; p += kc) {
-        block.k = std::min(kc, x.k - p);
-        block.b = x.b.data + p * x.b.row;
-        block.accumulate = x.accumulate || p > 0;
-        for (int64_t i = 0; i < x.m; i += mc) {
-            poll_cancelled();
-            block.m = std::min(mc, x.m - i);
-            block.a = x.a.data + i * x.a.row + p * x.a.col;
-            block.c = x.c.data + i * x.c.row;
-            if (!a_direct) {
-                table.pack_rows(block.m, block.k, block.a, x.a.row, x.a.col, strips);
-                block.a = strips;
-            }
-            table.multiply(block);
-        }
+    if (!plan.by_columns && plan.packed_from < x.n) {
+        const int64_t states = shared.panels() * divide_up(x.k, plan.kc);
+        shared.packed = scratch.take<T>(shared.width() * x.k);
+        shared.state = scratch.take<std::atomic<uint8_t>>(states);
+        std::uninitialized_fill_n(reinterpret_cast<uint8_t*>(shared.state), states, uint8_t{0});
     }
-}
-
-// --- rectangles and threads
-// ------------------------------------------------------------------------------------------
-
-struct Grid {
-    int64_t rows = 1, columns = 1;  // rectangles down and across
-    int64_t height, width;
-};
-
-/// About `wanted` rectangles of least circumference, in whole tiles.
-Grid cut(int64_t m, int64_t n, int64_t wanted, int mr, int nr) {
-    Grid best{1, 1, m, n};
-    int64_t least = INT64_MAX;
-    for (int64_t rows = 1; rows <= wanted; ++rows) {
-        const int64_t columns = (wanted + rows - 1) / rows;
-        Grid g;
-        g.height = std::min(m, round_up((m + rows - 1) / rows, mr));
-        g.width = std::min(n, round_up((n + columns - 1) / columns, nr));
-        g.rows = (m + g.height - 1) / g.height;
-        g.columns = (n + g.width - 1) / g.width;
-        // Unequal or missing rectangles leave threads idle: the largest one's share of the whole
-        // counts most.
-        const int64_t cost = (g.height * g.width) * 8 + (g.height + g.width) * 64;
-        if (cost < least) {
-            least = cost;
-            best = g;
-        }
-    }
-    return best;
+    if (threads == 1) return Member<T>(shared).run();
+    parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
+        for (; begin < end; ++begin) Member<T>(shared).run();
+    });
 }
 
 template <class T>
@@ -206,37 +409,29 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
         std::swap(c.row, c.col);
     }
     const GemmTable<T>& table = table_of(T{});
+    const auto entry = [&](int64_t at) {
+        Product<T> x{m, n, k, a, b, c, accumulate};
+        x.a.data += a_offset ? a_offset[at] : 0;
+        x.b.data += b_offset ? b_offset[at] : 0;
+        x.c.data += c_offset ? c_offset[at] : 0;
+        return x;
+    };
     // Estimated time in ns, on the slow side of 50 flops (or 5 elements of c) per ns.
     const double lanes = double(table.lanes) / 16 * 50;
     const double item = double(m) * double(n) * (2.0 * double(k) / lanes + 0.2) + 100;
-    const double total = item * double(batch);
-    constexpr double worth = 20000,
-                     enough =
-                         2e6;  // a rectangle worth a thread; one large enough to balance the load
-    int64_t wanted = 1;
-    if (total >= 2 * worth) {
-        const double threads = thread_count();
-        const double each = std::clamp(total / threads / enough, 1.0, 4.0);
-        wanted = threads == 1 ? 1 : int64_t(std::min(total / worth, threads * each));
+    constexpr double worth = 20000;  // what a thread should have to do
+    const int64_t threads =
+        item * double(batch) < 2 * worth
+            ? 1
+            : std::clamp<int64_t>(int64_t(item * double(batch) / worth), 1, thread_count());
+    // Entries in parallel where there are enough of them, else each by all threads.
+    if (threads == 1 || (batch >= threads && (batch >= 4 * threads || item < 2 * worth))) {
+        const int64_t grain = threads == 1 ? batch : std::max<int64_t>(1, int64_t(worth / item));
+        return parallel_for(batch, grain, [&](int64_t begin, int64_t end) {
+            for (; begin < end; ++begin) multiply_product(table, entry(begin), 1);
+        });
     }
-    const Grid grid = batch >= wanted ? Grid{1, 1, m, n}
-                                      : cut(m, n, (wanted + batch - 1) / batch, table.mr, table.nr);
-    const int64_t cells = grid.rows * grid.columns;
-    const auto body = [&](int64_t begin, int64_t end) {
-        for (int64_t at = begin; at < end; ++at) {
-            const int64_t entry = at / cells, i = at % cells / grid.columns * grid.height,
-                          j = at % cells % grid.columns * grid.width;
-            Product<T> x{
-                std::min(grid.height, m - i), std::min(grid.width, n - j), k, a, b, c, accumulate};
-            x.a.data += (a_offset ? a_offset[entry] : 0) + i * a.row;
-            x.b.data += (b_offset ? b_offset[entry] : 0) + j * b.col;
-            x.c.data += (c_offset ? c_offset[entry] : 0) + i * c.row + j * c.col;
-            multiply_rectangle(table, x);
-        }
-    };
-    const int64_t items = batch * cells;
-    if (wanted == 1) return body(0, items);
-    parallel_for(items, std::max<int64_t>(1, items / (wanted * 2)), body);
+    for (int64_t at = 0; at < batch; ++at) multiply_product(table, entry(at), threads);
 }
 
 }  // namespace

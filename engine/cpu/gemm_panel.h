@@ -29,22 +29,20 @@ int64_t panel_width(const GemmTable<T>& table, int64_t n) {
     return (std::min<int64_t>(n, table.nr) + table.lanes - 1) / table.lanes * table.lanes;
 }
 
-/// c(m×n) (+)= a·b on this thread, n <= nr: a is pack_rows' output, b has k rows of panel_width(n) elements; `spare` is
-/// room for another such panel and a register.
+/// c(m×n) (+)= a·b on this thread, n <= nr: a is pack_rows' output, b has k rows of panel_width(n) elements.
 template <class T>
 void multiply_panel(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k, const T* a,
-                    const T* b, T* c, int64_t c_row, bool accumulate, T* spare) {
+                    const T* b, T* c, int64_t c_row, bool accumulate) {
     GemmBlock<T> block{};
     block.m = m;
     block.n = n;
     block.k = k;
     block.accumulate = accumulate;
-    block.a_packed = block.b_direct = true;
+    block.a_packed = block.b_packed = true;
     block.a = a;
     block.b = b;
     block.b_row = panel_width(table, n);
-    block.b_col = block.c_col = 1;
-    block.panel = spare;
+    block.c_col = 1;
     block.c = c;
     block.c_row = c_row;
     table.multiply(block);

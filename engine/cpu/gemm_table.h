@@ -8,38 +8,48 @@
 
 namespace mercer::cpu {
 
-/// One block product c (+)= a·b whose k steps of a panel of b fit L1.
+/// What is fetched to L2 while tiles run: tile t, `done` ≤ t < `tiles`, asks for the elements at
+/// from + (t / phases)·major + (t % phases)·minor + u·step, u counting every few steps of k.
+template <class T>
+struct GemmAhead {
+    const T* from;
+    int64_t tiles, phases, major, minor, step, done = 0;
+};
+
+/// One block product c(m×n) (+)= a(m×k)·b(k×n).
 template <class T>
 struct GemmBlock {
     int64_t m, n, k;
     bool accumulate;  // else starts from zero and does not read c
+    bool stream;      // c goes past the caches: its rows are whole registers, aligned to 64 bytes
     bool a_packed;  // a is pack_rows' output; else element (i, p) is at a[i·a_row + p·a_col], one
                     // of the strides 1
-    bool b_direct;  // b_col is 1 and b is used where it is, but for a last panel of partial
-                    // registers
-    bool rows_outer;  // with b_direct: a strip of rows meets all of b (which fits L1) before the
-                      // next strip comes
+    bool
+        b_packed;  // b is pack_columns' output; else element (p, j) is at b[p·b_row + j] and may be
+                   // read up to a whole register
+    bool rows_outer;  // a strip of rows meets all of b before the next strip comes; else a panel of
+                      // columns meets all of a
     const T* a;
     int64_t a_row, a_col;
-    const T* b;  // element (p, j) at b[p·b_row + j·b_col]
-    int64_t b_row, b_col;
-    T* panel;  // room for a panel of b: k·nr elements and one register; unused where b is direct
-               // and n whole
+    const T* b;
+    int64_t b_row;
     T* c;
     int64_t c_row, c_col;
+    GemmAhead<T> ahead[2];
 };
 
 template <class T>
 struct GemmTable {
-    int mr, nr, lanes;
-    /// Walks c panel by panel of columns, packing each panel of b once.
+    int mr, nr, lanes, steps;  // a tile's rows and columns, a register's elements, k per fetch
     void (*multiply)(const GemmBlock<T>& block);
     /// c(1×n) (+)= a(1×k)·b(k×n), b's and c's columns contiguous; reads b row by row, once.
     void (*multiply_row)(int64_t n, int64_t k, const T* a, int64_t a_col, const T* b, int64_t b_row,
                          T* c, bool accumulate);
-    /// Strips of rows of a(m×k), element (i, p) at a[i·row + p·col], to `out`: m·k elements, and up
-    /// to one register more.
+    /// Strips of rows of a(m×k), element (i, p) at a[i·row + p·col], to `out`: m·k elements.
     void (*pack_rows)(int64_t m, int64_t k, const T* a, int64_t row, int64_t col, T* out);
+    /// Panels of columns of b(k×n), element (p, j) at b[p·row + j·col], to `out`: n·k elements, n
+    /// rounded up to whole registers. The panel of column j (a multiple of nr) begins at out + j·k.
+    void (*pack_columns)(int64_t n, int64_t k, const T* b, int64_t row, int64_t col, T* out);
 };
 
 }  // namespace mercer::cpu

@@ -42,36 +42,26 @@ public:
     PackedPanels(Scratch& scratch, int64_t k, int64_t n, cpu::MatrixView<const T> b)
         : table_(cpu::gemm_kernels<T>()), k_(k), n_(n) {
         data_ = scratch.take<T>((n + table_.lanes) * k);
-        spare_ = k * table_.nr + table_.lanes;
-        parallel_for(n, grain_for(k), [&](int64_t begin, int64_t end) {
-            for (int64_t j = begin; j < end; ++j) {
-                const int64_t first = j / table_.nr * table_.nr;
-                const int64_t width = cpu::panel_width(table_, n - first);
-                T* const to = data_ + first * k + j - first;
-                for (int64_t p = 0; p < k; ++p) to[p * width] = b.data[p * b.row + j * b.col];
-            }
-        });
-        // The last panel's registers beyond n are multiplied, never stored.
-        const int64_t last = (n - 1) / table_.nr * table_.nr,
-                      width = cpu::panel_width(table_, n - last);
-        for (int64_t p = 0; p < k; ++p)
-            std::fill(data_ + last * k + p * width + n - last, data_ + last * k + (p + 1) * width,
-                      T(0));
+        parallel_for((n + table_.nr - 1) / table_.nr, grain_for(k * table_.nr),
+                     [&](int64_t begin, int64_t end) {
+                         const int64_t j = begin * table_.nr, to = std::min(n, end * table_.nr);
+                         table_.pack_columns(to - j, k, b.data + j * b.col, b.row, b.col,
+                                             data_ + j * k);
+                     });
     }
     /// Scratch that multiply needs, for m rows.
-    int64_t room(int64_t m) const { return m * k_ + table_.lanes + spare_; }
+    int64_t room(int64_t m) const { return m * k_ + table_.lanes; }
     /// c(m×n) (+)= a(m×k)·b, a row-major.
     void multiply(int64_t m, const T* a, T* c, int64_t c_row, bool accumulate, T* room) const {
         table_.pack_rows(m, k_, a, k_, 1, room);
         for (int64_t j = 0; j < n_; j += table_.nr)
             cpu::multiply_panel(table_, m, std::min<int64_t>(table_.nr, n_ - j), k_, room,
-                                data_ + j * k_, c + j, c_row, accumulate,
-                                room + m * k_ + table_.lanes);
+                                data_ + j * k_, c + j, c_row, accumulate);
     }
 
 private:
     const cpu::GemmTable<T>& table_;
-    int64_t k_, n_, spare_;
+    int64_t k_, n_;
     T* data_;
 };
 

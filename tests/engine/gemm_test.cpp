@@ -137,6 +137,10 @@ TEST_CASE_TEMPLATE("gemm: k across several blocks", T, float, double) {
         }
 }
 
+TEST_CASE("gemm: k too long to be packed at once") {
+    check<float>(29, 2, 600000, Layout::rows, Layout::rows, Layout::rows, false, 10);
+}
+
 TEST_CASE_TEMPLATE("gemm: m, n across several blocks", T, float, double) {
     check<T>(2100, 17, 9, Layout::rows, Layout::rows, Layout::rows, false, 1);
     check<T>(19, 5000, 9, Layout::rows, Layout::columns, Layout::rows, true, 2);

@@ -71,9 +71,8 @@ MERCER_INLINE void transpose(const T* const in[], T* out, int64_t width) {
     MERCER_UNROLL for (int p = 0; p < n; ++p) __builtin_memcpy(out + p * width, &r[p], wide_bytes);
 }
 
-/// out[p·width + x] = in[x·across + p·along] for x < count, zero for count <= x < width. May write
-/// up to one register past the panel's end (where the next panel, packed later, or the buffer's
-/// slack is).
+/// out[p·width + x] = in[x·across + p·along] for x < count, zero for count <= x < width. Touches
+/// nothing outside the panel, so that panels may be packed side by side.
 template <class T>
 void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, int64_t along,
                 T* out) {
@@ -93,12 +92,20 @@ void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, in
         // of rows to the first and in ascending p: what a partial group writes too far is
         // overwritten.
         constexpr int n = wide_bytes / sizeof(T);
+        T square[n * n];  // the last squares, whose overhang would leave the panel
         for (; p + n <= k; p += n)
             for (int x = (width - 1) / n * n; x >= 0; x -= n) {
                 const T* rows[n];
                 MERCER_UNROLL for (int r = 0; r < n; ++r) rows[r] =
                     in + (x + r < count ? x + r : count - 1) * across + p;
-                transpose(rows, out + p * width + x, width);
+                if (p + 2 * n <= k || x + n <= width) {
+                    transpose(rows, out + p * width + x, width);
+                    continue;
+                }
+                transpose(rows, square, n);
+                for (int q = 0; q < n; ++q)
+                    for (int y = x; y < width; ++y)
+                        out[(p + q) * width + y] = square[q * n + y - x];
             }
         if (width > count)
             for (int64_t q = 0; q < p; ++q)
