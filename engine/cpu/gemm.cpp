@@ -129,18 +129,18 @@ struct Plan {
 template <class T>
 Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     constexpr int64_t size = sizeof(T);
-    const int64_t l1 = caches().l1, l2 = caches().l2, mr = table.mr, nr = table.nr;
+    const int64_t l2 = caches().l2, mr = table.mr, nr = table.nr;
     Plan plan;
     // Panels and strips come from L2 at a fraction of its rate: kc need not fit L1.
     plan.kc = block_size(x.k, l2 / 16 / (nr * size), 8);
-    const bool b_small = (x.b.row * (x.k - 1) + x.n) * size <= l1 / 2;
-    const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= l1 / 2;
+    const bool b_small = (x.b.row * (x.k - 1) + x.n) * size <= l2 / 4;
+    const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= caches().l1 / 2;
     plan.a_direct = x.a.col == 1 ? x.n <= 24 * mr && spreads(x.a.row * size, table.mr)
                                  : x.a.row == 1 && (x.n <= nr || (a_small && x.n <= 4 * nr));
     plan.packed_from = 0;
     if (x.b.col == 1 && (b_small || x.m <= 2 * mr))
         plan.packed_from = x.n % table.lanes == 0 ? x.n : (x.n - 1) / nr * nr;
-    const int64_t rows = std::max(mr, l2 * 2 / 5 / (plan.kc * size) / mr * mr);
+    const int64_t rows = std::max(mr, l2 / 4 / (plan.kc * size) / mr * mr);
     plan.by_columns = x.m <= rows && (threads == 1 || x.n > 2 * x.m);
     plan.unit = plan.by_columns ? nr : mr;
     plan.most = plan.by_columns ? x.n : rows;
@@ -158,7 +158,11 @@ struct Shared {
     int64_t threads;
     T* packed = nullptr;                    // by rows: b's panels, one block of kc after another
     std::atomic<uint8_t>* state = nullptr;  // of each of them
-    std::atomic<int64_t> next_claim{0}, members{0};
+    std::atomic<uint64_t>* parts =
+        nullptr;  // each thread's rows (columns) left, in units: begin and end
+
+    /// Each in a cache line of its own.
+    std::atomic<uint64_t>& part(int64_t thread) const { return parts[thread * 8]; }
 
     int64_t panels() const { return divide_up(x.n - plan.packed_from, int64_t{table.nr}); }
     int64_t width() const { return round_up(x.n - plan.packed_from, int64_t{table.lanes}); }
@@ -168,15 +172,14 @@ struct Shared {
 template <class T>
 class Member {
 public:
-    explicit Member(Shared<T>& shared)
-        : s_(shared), t_(shared.table), x_(shared.x), plan_(shared.plan) {
+    Member(Shared<T>& shared, int64_t number)
+        : s_(shared), t_(shared.table), x_(shared.x), plan_(shared.plan), number_(number) {
         const int64_t strips = plan_.a_direct     ? 0
                                : plan_.by_columns ? x_.m * x_.k
                                                   : (plan_.most + t_.mr) * plan_.kc;
         if (strips) strips_ = scratch_.take<T>(strips);
         if (plan_.by_columns && plan_.packed_from < x_.n)
             panel_ = scratch_.take<T>(t_.nr * plan_.kc);
-        number_ = s_.members.fetch_add(1, std::memory_order_relaxed);
     }
 
     void run() {
@@ -186,7 +189,10 @@ public:
             for (int64_t p = 0; p < x_.k; p += plan_.kc) pack_rows(0, x_.m, p, strips_ + p * x_.m);
         for (Claim next; now.count > 0; now = next) {
             next = claim();
-            for (int64_t p = 0; p < x_.k; p += plan_.kc) multiply(now, next, p);
+            for (int64_t p = 0; p < x_.k; p += plan_.kc) {
+                poll_cancelled();  // while no other thread waits for this one
+                multiply(now, next, p);
+            }
         }
     }
 
@@ -194,19 +200,29 @@ private:
     struct Claim {
         int64_t first, count;
     };
-    /// The next run of rows (or columns) to compute: large ones first, small ones to end together.
+    /// The next run of rows (or columns) to compute. A thread begins with its own part, the same
+    /// in every product, for what its caches may still hold: large runs first, small ones to end
+    /// together. Then it takes from the end of others' parts.
     Claim claim() {
-        const int64_t all = plan_.by_columns ? x_.n : x_.m, unit = plan_.unit;
-        int64_t first = s_.next_claim.load(std::memory_order_relaxed), count;
-        do {
-            const int64_t left = all - first;
-            if (left <= 0) return {all, 0};
-            count = s_.threads == 1 ? left : round_up(divide_up(left, 2 * s_.threads), unit);
-            count = std::min({count, plan_.most, left});
-            if (left - count < unit / 2) count = left;
-        } while (
-            !s_.next_claim.compare_exchange_weak(first, first + count, std::memory_order_relaxed));
-        return {first, count};
+        for (int64_t turn = 0; turn < s_.threads; ++turn) {
+            std::atomic<uint64_t>& part = s_.part((number_ + turn) % s_.threads);
+            uint64_t found = part.load(std::memory_order_relaxed);
+            for (;;) {
+                const int64_t begin = int64_t(found >> 32), end = int64_t(found & 0xffffffff);
+                if (begin == end) break;
+                // In units, but for the last of all.
+                int64_t count = s_.threads == 1 ? end - begin : divide_up(end - begin, 2);
+                count = std::min(count, std::max<int64_t>(1, plan_.most / plan_.unit));
+                const uint64_t rest = turn == 0 ? uint64_t(begin + count) << 32 | uint64_t(end)
+                                                : uint64_t(begin) << 32 | uint64_t(end - count);
+                if (!part.compare_exchange_weak(found, rest, std::memory_order_relaxed)) continue;
+                const int64_t first = (turn == 0 ? begin : end - count) * plan_.unit;
+                const int64_t all = plan_.by_columns ? x_.n : x_.m;
+                const bool last = first + count * plan_.unit + plan_.unit > all;
+                return {first, last ? all - first : count * plan_.unit};
+            }
+        }
+        return {0, 0};
     }
 
     int64_t steps_at(int64_t p) const { return std::min(plan_.kc, x_.k - p); }
@@ -314,7 +330,6 @@ private:
         const int64_t strips = divide_up(m, t_.mr);
         const bool last = p + plan_.kc >= x_.k;
         for (int64_t step = 0; step < count; ++step) {
-            poll_cancelled();  // while no other thread waits for this one
             const int64_t panel = first + (start + step) % count;
             const int64_t j = plan_.packed_from + panel * t_.nr;
             block.n = std::min<int64_t>(t_.nr, x_.n - j);
@@ -387,9 +402,15 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
         shared.state = scratch.take<std::atomic<uint8_t>>(states);
         std::uninitialized_fill_n(reinterpret_cast<uint8_t*>(shared.state), states, uint8_t{0});
     }
-    if (threads == 1) return Member<T>(shared).run();
+    // Units of rows or columns; the last one takes what is left over.
+    const int64_t units = std::max<int64_t>(1, (plan.by_columns ? x.n : x.m) / plan.unit);
+    shared.parts = scratch.take<std::atomic<uint64_t>>(8 * threads);
+    for (int64_t i = 0; i < threads; ++i)
+        new (&shared.part(i)) std::atomic<uint64_t>(uint64_t(units * i / threads) << 32 |
+                                                    uint64_t(units * (i + 1) / threads));
+    if (threads == 1) return Member<T>(shared, 0).run();
     parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
-        for (; begin < end; ++begin) Member<T>(shared).run();
+        for (; begin < end; ++begin) Member<T>(shared, begin).run();
     });
 }
 
