@@ -1,4 +1,10 @@
-// C = A·B into a C that exists.
+// C = A·B into a C that exists; and against OpenBLAS, shape by shape.
+#include "engine/cpu/gemm.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
 #include "bench/cases.h"
 
 namespace mercer::bench {
@@ -14,6 +20,89 @@ void product(benchmark::State& state, const Shape& a_shape, const Shape& b_shape
     count_flops(state, 2.0 * double(c.count()) * double(a.size(-1)));
 }
 
+/// c(m×n) = a(m×k)·b(k×n), a or b transposed in memory if asked.
+struct Sweep {
+    int64_t m, n, k;
+    const char* form = "";  // "T" in front: a is; behind: b is
+};
+
+template <class T>
+double seconds(int64_t times, T run) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int64_t i = 0; i < times; ++i) run();
+    benchmark::ClobberMemory();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
+           double(times);
+}
+
+/// Ours, timed; OpenBLAS in turn, so that noise meets both. The counter `ratio` is the median of
+/// its time over ours: above 1 we are ahead.
+template <class T>
+void against_openblas(benchmark::State& state, const Sweep& s) {
+    const DType dtype = sizeof(T) == 8 ? DType::f64 : DType::f32;
+    const std::string form = s.form;
+    const Tensor a = cast(normal(1, {s.m, s.k}), dtype), b = cast(normal(2, {s.k, s.n}), dtype);
+    const Tensor ours = Tensor::empty({s.m, s.n}, dtype), theirs = Tensor::empty({s.m, s.n}, dtype);
+    const auto data = [](const Tensor& t) { return static_cast<T*>(t.raw()); };
+    const bool left = form == "TN", right = form == "NT";
+    const cpu::MatrixView<const T> l{data(a), left ? 1 : s.k, left ? s.m : 1},
+        r{data(b), right ? 1 : s.n, right ? s.k : 1};
+    const auto run_ours = [&] { cpu::gemm<T>(s.m, s.n, s.k, l, r, {data(ours), s.n, 1}); };
+    const auto run_theirs = [&] {
+        cpu::gemm_openblas<T>(s.m, s.n, s.k, l, r, {data(theirs), s.n, 1});
+    };
+    const double flops = 2.0 * double(s.m) * double(s.n) * double(s.k);
+    const auto times = int64_t(std::clamp(1e6 / flops, 1.0, 1000.0));  // 20 µs or more
+    run_ours(), run_theirs();
+    // Both are within k·eps of the truth, relative to Σ|a·b|; these inputs are standard normal.
+    const double worst =
+        max(abs(sub(cast(ours, DType::f64), cast(theirs, DType::f64)))).item<double>();
+    const double eps = sizeof(T) == 8 ? 2.3e-16 : 1.2e-7;
+    if (!(worst <= 2 * double(s.k) * eps * double(s.k)))
+        return state.SkipWithError("differs from OpenBLAS by more than rounding");
+    std::vector<double> ratios;
+    for (auto _ : state) {
+        const double mine = seconds(times, run_ours);
+        ratios.push_back(seconds(times, run_theirs) / mine);
+        state.SetIterationTime(mine);
+    }
+    std::nth_element(ratios.begin(), ratios.begin() + long(ratios.size() / 2), ratios.end());
+    state.counters["ratio"] = ratios[ratios.size() / 2];
+    count_flops(state, flops);
+}
+
+void add_sweep() {
+    std::vector<Sweep> shapes;
+    for (int64_t n : {16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1000, 1024, 2048, 4096})
+        shapes.push_back({n, n, n});
+    for (const char* form : {"NT", "TN"})
+        for (int64_t n : {64, 256, 1024}) shapes.push_back({n, n, n, form});
+    for (int64_t thin : {2, 8, 32})
+        for (int64_t n : {256, 2048}) {
+            shapes.push_back({thin, n, n});
+            shapes.push_back({n, thin, n});
+            shapes.push_back({n, n, thin});
+        }
+    for (int64_t n : {64, 256, 1024, 4096}) {
+        shapes.push_back({1, n, n});
+        shapes.push_back({n, 1, n});
+        shapes.push_back({1, n, n, "NT"});
+        shapes.push_back({n, 1, n, "TN"});
+    }
+    for (const Sweep& s : shapes) {
+        const std::string name =
+            std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + s.form;
+        const auto add = [&](const char* type, auto run) {
+            benchmark::RegisterBenchmark(("gemm_sweep/" + std::string(type) + "/" + name).c_str(),
+                                         std::move(run))
+                ->UseManualTime()
+                ->Unit(benchmark::kMicrosecond);
+        };
+        add("f32", [s](benchmark::State& state) { against_openblas<float>(state, s); });
+        add("f64", [s](benchmark::State& state) { against_openblas<double>(state, s); });
+    }
+}
+
 }  // namespace
 
 void add_gemm() {
@@ -24,6 +113,7 @@ void add_gemm() {
     add_case("gemm/batched_96x256x64x256", [](benchmark::State& state) {
         product(state, {96, 256, 64}, {96, 64, 256});
     });
+    add_sweep();
 }
 
 }  // namespace mercer::bench

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/loss_reduction.h"
+#include "engine/activation.h"
 #include "engine/padding.h"
 #include "engine/random.h"
 #include "engine/ops/pad.h"

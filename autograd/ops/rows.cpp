@@ -3,6 +3,7 @@
 #include "autograd/record.h"
 #include "engine/ops/dropout.inl"
 #include "engine/ops/embedding.inl"
+#include "engine/ops/linear.inl"
 #include "engine/ops/matmul.inl"
 #include "engine/ops/softmax.inl"
 
@@ -26,6 +27,21 @@ Var matmul(const Var& a, const Var& b) {
     return promoted_matmul(a, b, [](const Var& l, const Var& r) {
         return record<Matmul>({}, {&l, &r});
     });
+}
+
+Var linear(const Var& x, const Var& w, const Var& bias, Activation activation) {
+    const Var* const inputs[] = {&x, &w, &bias};
+    if (!Tape::of("linear", inputs))
+        return Var(linear(x.value(), w.value(), bias.value(), activation));
+    const Var y = record<Linear>({Activation::none}, inputs);
+    switch (activation) {
+        case Activation::none: return y;
+        case Activation::relu: return relu(y);
+        case Activation::gelu: return gelu(y);
+        case Activation::tanh: return tanh(y);
+        case Activation::sigmoid: return sigmoid(y);
+    }
+    throw ValueError("linear", "no activation has the number " + std::to_string(int(activation)));
 }
 
 }  // namespace mercer

@@ -21,7 +21,6 @@ template <class T>
 struct GemmBlock {
     int64_t m, n, k;
     bool accumulate;  // else starts from zero and does not read c
-    bool stream;      // c goes past the caches: its rows are whole registers, aligned to 64 bytes
     bool a_packed;  // a is pack_rows' output; else element (i, p) is at a[i·a_row + p·a_col], one
                     // of the strides 1
     bool

@@ -55,34 +55,41 @@ cpu::MatrixView<const T> matrix(const Tensor& t) {
 }
 
 template <class T>
-void multiply(const Tensor& out, const Tensor& a, const Tensor& b) {
+void multiply(const Tensor& out, const Tensor& a, const Tensor& b, const AfterProduct& after) {
+    cpu::Epilogue<T> epilogue;
+    epilogue.activation = after.activation;
+    if (after.bias.defined()) {
+        epilogue.bias = static_cast<const T*>(after.bias.raw());
+        epilogue.bias_step = after.bias.strides()[0];
+    }
     const int64_t m = a.shape()[a.rank() - 2], k = a.shape().back(), n = b.shape().back();
     const cpu::MatrixView<T> c{static_cast<T*>(out.raw()), out.strides()[out.rank() - 2],
                                out.strides()[out.rank() - 1]};
     const Shape batch = batch_shape(out.shape());
-    if (count(batch) == 1) return cpu::gemm<T>(m, n, k, matrix<T>(a), matrix<T>(b), c);
+    if (count(batch) == 1)
+        return cpu::gemm<T>(m, n, k, matrix<T>(a), matrix<T>(b), c, false, epilogue);
     const auto at_a = batch_offsets(a, batch), at_b = batch_offsets(b, batch),
                at_c = batch_offsets(out, batch);
     cpu::gemm_batched<T>(count(batch), m, n, k, matrix<T>(a), at_a.data(), matrix<T>(b),
-                         at_b.data(), c, at_c.data());
+                         at_b.data(), c, at_c.data(), false, epilogue);
 }
 
-void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b) {
+}  // namespace
+
+void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b, const AfterProduct& after) {
     if (out.count() == 0) return;
     if (a.rank() > 2 && b.rank() == 2 && a.is_contiguous() &&
         out.is_contiguous()) {  // one tall product
         const Tensor tall = reshape(a, {-1, a.shape().back()});
         return multiply_into(
             out.view({tall.shape()[0], out.shape().back()}, {out.shape().back(), 1}, out.offset()),
-            tall, b);
+            tall, b, after);
     }
     if (a.dtype() == DType::f64)
-        multiply<double>(out, a, b);
+        multiply<double>(out, a, b, after);
     else
-        multiply<float>(out, a, b);
+        multiply<float>(out, a, b, after);
 }
-
-}  // namespace
 
 Tensor Matmul::forward(const Attrs&, std::span<const Tensor> x) {
     const OperationScope scope(name, x);

@@ -21,6 +21,19 @@ struct MERCER_API Matmul {
     static void vjp(Vjp<X>& c);
 };
 
+namespace cpu {
+struct PointwiseKernels;
+}
+
+/// What follows the sums of a product: a bias for each column and an activation, where given.
+struct AfterProduct {
+    Tensor bias;
+    const cpu::PointwiseKernels* activation = nullptr;
+};
+/// out = activation(a·b + bias), all checked and of the right shapes.
+void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b,
+                   const AfterProduct& after = {});
+
 /// matmul for vectors and matrices: a rank-1 operand gains an axis for the product and loses it
 /// after.
 template <class X, class Product>

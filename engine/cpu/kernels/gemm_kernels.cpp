@@ -51,9 +51,8 @@ void multiply_tile(const GemmBlock<T>& x, int64_t i, int64_t j, int rows, const 
     tile.c_row = x.c_row;
     tile.last = columns - (vectors - 1) * lanes<T>;
     tile.accumulate = x.accumulate;
-    tile.stream = x.stream;
     tile.next = next;
-    tile.next_row = x.stream ? 0 : x.c_row;
+    tile.next_row = x.c_row;
     for (int f = 0; f < 2; ++f) {
         const cpu::GemmAhead<T>& ahead = x.ahead[f];
         const int64_t t = number + ahead.done;

@@ -110,7 +110,7 @@ struct Tile {
     T* c;
     int64_t c_row;
     int last;  // lanes of each row's last register in use
-    bool accumulate, stream;
+    bool accumulate;
     const T* next;  // the tile of c that comes after this one
     int64_t next_row;
     const T* ahead[2];  // what comes later, a line of each for every few steps
@@ -190,12 +190,7 @@ void micro(const Tile<T>& tile) {
         b += at.b_row;
     }
     line = c;
-    if (tile.stream) {
-        MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
-            asm("" : "+r"(line));
-            MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j].stream(line + j * w);
-        }
-    } else if (last == w) {
+    if (last == w) {
         MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
             asm("" : "+r"(line));
             MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j].store(line + j * w);

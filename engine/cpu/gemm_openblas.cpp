@@ -1,0 +1,89 @@
+// gemm through OpenBLAS's cblas, which keeps ours honest.
+#include <algorithm>
+#include <climits>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "engine/cpu/gemm.h"
+#include "engine/error.h"
+#include "engine/lapack.h"
+#include "engine/scratch.h"
+
+// As in cblas.h: 101 row-major, 111 as it is, 112 transposed.
+extern "C" {
+void cblas_sgemm(int order, int a_form, int b_form, int m, int n, int k, float alpha,
+                 const float* a, int a_step, const float* b, int b_step, float beta, float* c,
+                 int c_step);
+void cblas_dgemm(int order, int a_form, int b_form, int m, int n, int k, double alpha,
+                 const double* a, int a_step, const double* b, int b_step, double beta, double* c,
+                 int c_step);
+}
+
+namespace mercer::cpu {
+namespace {
+
+constexpr auto multiply_of(float) { return cblas_sgemm; }
+constexpr auto multiply_of(double) { return cblas_dgemm; }
+
+/// A matrix as cblas takes it: rows `step` apart, or columns where transposed.
+template <class T>
+struct Operand {
+    const T* data;
+    int form, step;
+    Operand(Scratch& scratch, MatrixView<const T> x, int64_t rows, int64_t columns) {
+        const auto fits = [](int64_t unit, int64_t step, int64_t across, int64_t along) {
+            return (unit == 1 || along == 1) && (step >= along || across == 1) && step <= INT_MAX;
+        };
+        const bool by_row = fits(x.col, x.row, rows, columns);
+        if (!by_row && !fits(x.row, x.col, columns, rows)) {
+            T* const copy = scratch.take<T>(rows * columns);
+            for (int64_t i = 0; i < rows; ++i)
+                for (int64_t j = 0; j < columns; ++j)
+                    copy[i * columns + j] = x.data[i * x.row + j * x.col];
+            x = {copy, columns, 1};
+            data = copy, form = 111, step = int(std::max<int64_t>(1, columns));
+            return;
+        }
+        data = x.data;
+        form = by_row ? 111 : 112;
+        step = int(std::max({int64_t{1}, by_row ? x.row : x.col, by_row ? columns : rows}));
+    }
+};
+
+}  // namespace
+
+template <class T>
+void gemm_openblas(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
+                   MatrixView<T> c, bool accumulate) {
+    if (m <= 0 || n <= 0) return;
+    if (std::max({m, n, k}) > INT_MAX)
+        throw ValueError("matmul", "MERCER_GEMM=openblas takes sizes below 2^31, got m " +
+                                       std::to_string(m) + ", n " + std::to_string(n) + ", k " +
+                                       std::to_string(k));
+    Scratch scratch;
+    const bool in_place = c.col == 1 && c.row >= n && c.row <= INT_MAX;
+    const MatrixView<T> to = in_place ? c : MatrixView<T>{scratch.take<T>(m * n), n, 1};
+    const auto each = [&](auto f) {
+        for (int64_t i = 0; i < m; ++i)
+            for (int64_t j = 0; j < n; ++j) f(c.data[i * c.row + j * c.col], to.data[i * n + j]);
+    };
+    if (!in_place && accumulate) each([](T& from, T& copy) { copy = from; });
+    if (k == 0) {
+        if (!accumulate)
+            for (int64_t i = 0; i < m; ++i) std::fill_n(to.data + i * to.row, n, T(0));
+    } else {
+        const Operand<T> l(scratch, a, m, k), r(scratch, b, k, n);
+        const std::lock_guard lock(lapack::guard());
+        multiply_of(T{})(101, l.form, r.form, int(m), int(n), int(k), T(1), l.data, l.step, r.data,
+                         r.step, T(accumulate), to.data, int(to.row));
+    }
+    if (!in_place) each([](T& into, T& copy) { into = copy; });
+}
+
+template void gemm_openblas<float>(int64_t, int64_t, int64_t, MatrixView<const float>,
+                                   MatrixView<const float>, MatrixView<float>, bool);
+template void gemm_openblas<double>(int64_t, int64_t, int64_t, MatrixView<const double>,
+                                    MatrixView<const double>, MatrixView<double>, bool);
+
+}  // namespace mercer::cpu

@@ -1,0 +1,95 @@
+// How gemm.cpp cuts a product: blocks that follow the caches.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+
+#include "engine/cpu/caches.h"
+#include "engine/cpu/gemm.h"
+#include "engine/cpu/gemm_table.h"
+
+namespace mercer::cpu {
+
+inline int64_t divide_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
+inline int64_t round_up(int64_t n, int64_t unit) { return divide_up(n, unit) * unit; }
+/// Cuts n into equal blocks of at most `most`, multiples of `unit`.
+inline int64_t block_size(int64_t n, int64_t most, int64_t unit) {
+    most = std::max(unit, most / unit * unit);
+    return std::min(most, round_up(divide_up(n, divide_up(n, most)), unit));
+}
+
+/// Whether the same column of `rows` rows, `stride` bytes apart, falls on cache sets that are
+/// different enough (L1 finds a line by the low 12 bits of its address, and has 8 places or more
+/// for those that agree).
+inline bool spreads(int64_t stride, int rows) {
+    const int64_t places = 4096 / std::gcd(stride, int64_t{4096});
+    return (rows + places - 1) / places <= 4;
+}
+
+template <class T>
+struct Product {
+    int64_t m, n, k;
+    MatrixView<const T> a, b;
+    MatrixView<T> c;
+    bool accumulate;
+    const Epilogue<T>* after;  // nullptr: nothing
+    MatrixView<const T> bias;  // broadcast over c
+};
+
+/// Rows i … and columns j … of c.
+template <class T>
+Product<T> part(const Product<T>& x, int64_t i, int64_t m, int64_t j, int64_t n) {
+    Product<T> y = x;
+    y.m = m;
+    y.n = n;
+    y.a.data += i * x.a.row;
+    y.b.data += j * x.b.col;
+    y.c.data += i * x.c.row + j * x.c.col;
+    y.bias.data += i * x.bias.row + j * x.bias.col;
+    return y;
+}
+
+template <class T>
+void clear(const Product<T>& x) {
+    for (int64_t i = 0; i < x.m; ++i)
+        for (int64_t j = 0; j < x.n; ++j) x.c.data[i * x.c.row + j * x.c.col] = T(0);
+}
+
+/// How a product is cut.
+struct Plan {
+    int64_t kc;           // steps of k at a time
+    int64_t packed_from;  // columns of b from here on are packed in panels
+    bool a_direct;        // a is used where it is
+    bool by_columns;      // threads claim columns, and pack all of a; else rows, and share packed b
+    int64_t unit, most;   // what a claim is a multiple of, and at most
+};
+
+template <class T>
+Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
+    constexpr int64_t size = sizeof(T);
+    const int64_t l2 = caches().l2, mr = table.mr, nr = table.nr;
+    Plan plan;
+    // Panels and strips come from L2 at a fraction of its rate: kc need not fit L1.
+    plan.kc = block_size(x.k, l2 / 16 / (nr * size), 8);
+    const bool b_small = (x.b.row * (x.k - 1) + x.n) * size <= l2 / 4;
+    const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= caches().l1 / 2;
+    plan.a_direct = x.a.col == 1 ? x.n <= 24 * mr && spreads(x.a.row * size, table.mr)
+                                 : x.a.row == 1 && (x.n <= nr || (a_small && x.n <= 4 * nr));
+    plan.packed_from = 0;
+    if (x.b.col == 1 && (b_small || x.m <= 2 * mr))
+        plan.packed_from = x.n % table.lanes == 0 ? x.n : (x.n - 1) / nr * nr;
+    const int64_t rows = std::max(mr, l2 / 4 / (plan.kc * size) / mr * mr);
+    plan.by_columns = x.m <= rows && (threads == 1 || x.n > 2 * x.m);
+    plan.unit = plan.by_columns ? nr : mr;
+    plan.most = plan.by_columns ? x.n : rows;
+    if (x.after && plan.packed_from == x.n)  // what is finished should still be in cache
+        plan.most = std::min(plan.most, std::max(mr, l2 / 4 / (x.n * size) / mr * mr));
+    return plan;
+}
+
+/// c = activation(alpha·c + bias), by the pointwise operations' own kernels.
+template <class T>
+void finish(const Product<T>& x);
+
+}  // namespace mercer::cpu

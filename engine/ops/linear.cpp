@@ -1,0 +1,76 @@
+#include "engine/ops/linear.h"
+
+#include <string>
+
+#include "engine/cpu/pointwise.h"
+#include "engine/error.h"
+#include "engine/functions.h"
+#include "engine/ops/matmul.h"
+
+namespace mercer {
+
+const cpu::PointwiseKernels& relu_kernels();  // engine/ops/pointwise.cpp
+const cpu::PointwiseKernels& gelu_kernels();
+const cpu::PointwiseKernels& tanh_kernels();
+const cpu::PointwiseKernels& sigmoid_kernels();
+
+namespace {
+
+const cpu::PointwiseKernels* kernels_of(Activation activation) {
+    switch (activation) {
+        case Activation::none: return nullptr;
+        case Activation::relu: return &relu_kernels();
+        case Activation::gelu: return &gelu_kernels();
+        case Activation::tanh: return &tanh_kernels();
+        case Activation::sigmoid: return &sigmoid_kernels();
+    }
+    throw ValueError("linear", "no activation has the number " + std::to_string(int(activation)));
+}
+
+void check(const Tensor& x, const Tensor& w, const Tensor& bias) {
+    if (x.dtype() != w.dtype() || (bias.defined() && bias.dtype() != x.dtype()))
+        throw DTypeError(
+            "linear", "dtypes differ: x " + std::string(name_of(x.dtype())) + ", w " +
+                          std::string(name_of(w.dtype())) +
+                          (bias.defined() ? ", bias " + std::string(name_of(bias.dtype())) : "") +
+                          "; use cast");
+    if (!is_floating(x.dtype()))
+        throw DTypeError("linear", "works on f32 and f64, got " + std::string(name_of(x.dtype())) +
+                                       "; use cast");
+    if (x.rank() < 1 || w.rank() != 2)
+        throw ShapeError("linear", "takes x (…, k) and w (k, n), got x " + to_string(x.shape()) +
+                                       ", w " + to_string(w.shape()));
+    if (x.shape().back() != w.shape()[0])
+        throw ShapeError("linear", "inner dimensions differ: x " + to_string(x.shape()) + " vs w " +
+                                       to_string(w.shape()));
+    if (bias.defined() && !(bias.shape() == Shape{w.shape()[1]}))
+        throw ShapeError("linear", "bias " + to_string(bias.shape()) + " must have shape (" +
+                                       std::to_string(w.shape()[1]) + "), as w " +
+                                       to_string(w.shape()) + " has columns");
+}
+
+}  // namespace
+
+Tensor Linear::forward(const Attrs& attrs, std::span<const Tensor> in) {
+    const OperationScope scope(name, in);
+    const Tensor &x = in[0], &w = in[1], &bias = in[2];
+    check(x, w, bias);
+    Shape shape = x.shape();
+    shape[shape.rank() - 1] = w.shape()[1];
+    const Tensor out = Tensor::empty(shape, x.dtype());
+    if (x.rank() > 1) {
+        multiply_into(out, x, w, {bias, kernels_of(attrs.activation)});
+    } else {
+        const Shape row{1, shape[0]};
+        multiply_into(out.view(row, {shape[0], 1}, out.offset()), reshape(x, {1, x.shape()[0]}), w,
+                      {bias, kernels_of(attrs.activation)});
+    }
+    return out;
+}
+
+Tensor linear(const Tensor& x, const Tensor& w, const Tensor& bias, Activation activation) {
+    const Tensor in[] = {x, w, bias};
+    return compute<Linear>({activation}, in);
+}
+
+}  // namespace mercer
