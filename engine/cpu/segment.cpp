@@ -87,8 +87,7 @@ void segment_softmax(const SegmentList& list, const void* x, const void* g, int6
                 softmax_table().backward[wide](at(in, from, dtype), at(grad, from, dtype),
                                                at(out, from, dtype), 1, n, false);
             else
-                softmax_table().forward[wide](at(in, from, dtype), at(out, from, dtype), 1, n,
-                                              nullptr);
+                softmax_table().forward[wide](at(in, from, dtype), at(out, from, dtype), 1, n);
         }
     };
     parallel_for(list.count, grain_for(4 * cost(list, width)), [&](int64_t begin, int64_t end) {
