@@ -81,6 +81,9 @@ void add_ops_rows() {
     pair("kl_div", [](const Var& x, const Var& y) { return kl_div(x, abs(y.value())); });
     add("nll_loss", 0.01, 1, 0, [ids](const Vars& x) { return nll_loss(x[0], ids); });
     add("layer_norm", 2, 3, 2, [](const Vars& x) { return layer_norm(x[0], x[1], x[2]); });
+    add("batch_norm", 2, 3, 2, [](const Vars& x) { return batch_norm(x[0], x[1], x[2])[0]; });
+    add("batch_norm_inference", 2, 2, 2,
+        [](const Vars& x) { return batch_norm_inference(x[0], x[1], abs(x[2]), x[2], x[1]); });
     add("rms_norm", 2, 3, 1, [](const Vars& x) { return rms_norm(x[0], x[1]); });
 }
 

@@ -62,6 +62,44 @@ void norms(std::vector<Case>& list, const std::vector<Norm>& shapes) {
     }
 }
 
+// Every channel's elements as one row: mean, variance, x̂·gain + bias; `result` says which.
+Naive by_channel(Naives x, int result, Real epsilon) {
+    const Shape shape = x[0].shape;
+    const size_t channels = size_t(shape[1]);
+    Row mean(channels, 0), var(channels, 0);
+    const Real n = Real(x[0].at.size() / channels);
+    oracle::each(shape, [&](const Shape& i, size_t p) { mean[size_t(i[1])] += x[0].at[p] / n; });
+    oracle::each(shape, [&](const Shape& i, size_t p) {
+        const Real d = x[0].at[p] - mean[size_t(i[1])];
+        var[size_t(i[1])] += d * d / n;
+    });
+    if (x.size() == 5) mean = x[3].at, var = x[4].at;
+    if (result > 0) return {{shape[1]}, result == 1 ? mean : var};
+    Naive y = x[0];
+    oracle::each(shape, [&](const Shape& i, size_t p) {
+        const size_t c = size_t(i[1]);
+        y.at[p] = (y.at[p] - mean[c]) / std::sqrt(var[c] + epsilon) * x[1].at[c] + x[2].at[c];
+    });
+    return y;
+}
+
+void batch_norms(std::vector<Case>& list, const std::vector<Input>& shapes) {
+    for (const Input& in : shapes) {
+        const Shape row{in.shape[1]};
+        for (int k = 0; k < 3; ++k)
+            list.push_back({describe("batch_norm result " + std::to_string(k), {in, {row}, {row}}),
+                            {in, {row}, {row}},
+                            [k](Vars x) { return batch_norm(x[0], x[1], x[2], 0.1)[size_t(k)]; },
+                            [k](Naives x) { return by_channel(x, k, 0.1L); },
+                            16});
+        const std::vector<Input> inputs{
+            in, {row}, {row}, {row}, {row, Layout::dense, Domain::positive}};
+        list.push_back({describe("batch_norm_inference", inputs), inputs,
+                        [](Vars x) { return batch_norm_inference(x[0], x[3], x[4], x[1], x[2]); },
+                        [](Naives x) { return by_channel(x, 0, 1e-5L); }});
+    }
+}
+
 }  // namespace
 
 void add_norms(std::vector<Case>& list, bool big) {
@@ -84,6 +122,11 @@ void add_norms(std::vector<Case>& list, bool big) {
                      {{{3, 4}, Layout::expanded}, 1, 0.5},
                      {{{2, 65}}, 1, 1e-5},
                      {{{0, 3}}, 1, 1e-5}});
+    batch_norms(list, big ? std::vector<Input>{{{64, 33, 50}}}
+                          : std::vector<Input>{{{3, 5}},
+                                               {{5, 3}, Layout::transposed},
+                                               {{2, 3, 4}},
+                                               {{2, 3, 2, 2}, Layout::stepped}});
 }
 
 }  // namespace cases

@@ -1,0 +1,163 @@
+// What works on rows, beyond the list of cases: published numbers, limits, masks, shifts, errors.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "autograd/functions.h"
+#include "autograd/tape.h"
+#include "engine/error.h"
+#include "engine/random.h"
+#include "tests/cases.h"
+#include "tests/support/bits.h"
+
+using namespace mercer;
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+Tensor doubles(const std::vector<double>& x) { return Tensor::from(x); }
+Tensor ids(const std::vector<int64_t>& x) { return Tensor::from(x); }
+
+double largest(const Tensor& x) { return max(abs(x)).item<double>(); }
+double distance(const Tensor& a, const Tensor& b) { return largest(a - b); }
+
+// f(x), and its gradient from a random cotangent.
+template <class F>
+std::pair<Tensor, Tensor> value_and_gradient(F f, const Tensor& x) {
+    Tape tape;
+    const Var v = tape.watch(x), y = f(v);
+    const Tensor u = randn(Key{3, 3}, y.shape(), y.dtype());
+    return {y.value(), tape.gradient(y, {v}, {.retain = false, .cotangent = u})[0]};
+}
+
+}  // namespace
+
+TEST_CASE("entmax of four logits, to published digits") {
+    const Tensor x = doubles({1, .5, -.2, .9});
+    CHECK(distance(sparsemax(x), doubles({8. / 15, 1. / 30, 0, 13. / 30})) < 1e-15);
+    CHECK(distance(entmax15(x), doubles({.443395911, .172956010, .004340148, .379307931})) < 1e-9);
+    CHECK(distance(entmax(x, doubles({1.3})),
+                   doubles({.404063953, .194575723, .047932218, .353428106})) < 1e-9);
+    CHECK(distance(entmax(x, doubles({1.5})), entmax15(x)) < 1e-15);
+    CHECK(distance(entmax(x, doubles({2})), sparsemax(x)) < 1e-15);
+    CHECK(distance(entmax(x, doubles({1})), softmax(x)) < 1e-15);
+}
+
+TEST_CASE("entmax tends to the softmax, and so does its derivative by alpha") {
+    const Tensor x = randn(Key{4, 1}, {5, 40}, DType::f64),
+                 u = randn(Key{4, 2}, {5, 40}, DType::f64);
+    for (const double e : {1e-3, 1e-6, 1e-9, 1e-15})
+        CHECK(distance(entmax(x, Tensor::scalar(1 + e, DType::f64)), softmax(x)) <= 2 * e + 1e-15);
+    const auto slope = [&](double alpha) {
+        Tape tape;
+        const Var a = tape.watch(Tensor::scalar(alpha, DType::f64));
+        return tape.gradient(sum(entmax(Var(x), a) * Var(u)), {a})[0].item<double>();
+    };
+    const auto value = [&](double alpha) {
+        return sum(entmax(x, Tensor::scalar(alpha, DType::f64)) * u).item<double>();
+    };
+    const double h = 1e-4,
+                 forward = (-3 * value(1) + 4 * value(1 + h) - value(1 + 2 * h)) / (2 * h);
+    CHECK(slope(1) == doctest::Approx(forward).epsilon(1e-5));
+    for (const double e : {1e-9, 1e-8, 2e-8, 1e-7, 1e-5})
+        CHECK(slope(1 + e) == doctest::Approx(slope(1)).epsilon(20 * e + 1e-6));
+}
+
+TEST_CASE("a large shift changes nothing, and what is masked has no weight and no gradient") {
+    const auto for_each = [](auto check) {
+        check([](const Var& x) { return sparsemax(x); });
+        check([](const Var& x) { return entmax15(x); });
+        for (const double alpha : {1.0, 1.3, 3.0})
+            check([=](const Var& x) { return entmax(x, Tensor::scalar(alpha, x.dtype())); });
+    };
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const Tensor rows = Tensor::from(std::vector<double>{1, -inf, 2, -inf, -inf, -inf}, {2, 3});
+        for_each([&](auto f) {
+            for (const double far : {1e30, -1e30, 0x1p20})
+                CHECK(difference(f(Var(cast(doubles({far, far, -inf, far}), dtype))).value(),
+                                 f(Var(cast(doubles({0, 0, -inf, 0}), dtype))).value()) == "");
+            const std::pair<Tensor, Tensor> both = value_and_gradient(f, cast(rows, dtype));
+            const std::vector<double> ps = both.first.to_vector<double>(),
+                                      gs = both.second.to_vector<double>();
+            CHECK(ps[0] + ps[2] == doctest::Approx(1));
+            for (const size_t i : {1, 3, 4, 5}) CHECK((ps[i] == 0 && gs[i] == 0));
+        });
+        const Tensor masked = cast(doubles({-inf, -inf, -inf}), dtype);
+        const auto [sums, dsums] =
+            value_and_gradient([](const Var& x) { return logsumexp(x, {-1}); }, masked);
+        CHECK((sums.item<double>() == -inf && largest(dsums) == 0));
+        const auto [log_p, dlog_p] =
+            value_and_gradient([](const Var& x) { return log_softmax(x); }, masked);
+        CHECK((max(log_p).item<double>() == -inf && largest(dlog_p) == 0));
+        const auto of = [&](double a, double b) {
+            return logsumexp(cast(doubles({1, a, b}), dtype), {0}).item<double>();
+        };
+        CHECK(of(inf, -inf) == inf);
+        CHECK(std::isnan(of(inf, std::nan(""))));
+    }
+    // Sixty-fourths: a shift by a power of two is exact.
+    const Tensor x = cast(cast(randn(Key{5, 1}, {3, 7}) * 64.0, DType::i64), DType::f32) * 0x1p-6;
+    CHECK(difference(cross_entropy(x + 0x1p10, ids({0, 6, 3})), cross_entropy(x, ids({0, 6, 3}))) ==
+          "");
+}
+
+TEST_CASE("fused first derivatives are the recorded ones, on large inputs too") {
+    for (const cases::Case& c : cases::large()) {
+        const std::string name = c.name.substr(0, c.name.find(' '));
+        if (name != "layer_norm" && name != "rms_norm" && name != "logsumexp" && name != "entmax" &&
+            name != "log_softmax" && name != "cross_entropy" && name != "softmax" &&
+            name != "sparsemax" && name != "entmax15" && name != "embedding" && name != "dropout")
+            continue;
+        Tape tape;
+        std::vector<Var> x;
+        for (const Tensor& t : cases::make_inputs(c, DType::f64)) x.push_back(tape.watch(t));
+        const Var y = c.f(x);
+        const Tensor u = randn(Key{7, 7}, y.shape(), y.dtype());
+        const auto fused = tape.gradient(y, x, {.retain = true, .cotangent = u});
+        const auto recorded = tape.gradient(y, x, CreateGraph{u});
+        for (size_t k = 0; k < x.size(); ++k)
+            CHECK_MESSAGE(
+                distance(fused[k], recorded[k].value()) <= 1e-11 * (1 + largest(fused[k])), c.name,
+                " input ", k);
+    }
+}
+
+TEST_CASE("losses ignore rows, embeddings their padding, dropout a share") {
+    const auto [rows, table] = value_and_gradient(
+        [](const Var& t) {
+            return embedding(t, ids({2, 0, 2, 1}), 2);
+        },
+        randn(Key{6, 1}, {3, 5}));
+    CHECK(largest(slice(table, 0, 2, 3)) == 0);
+    CHECK(min(abs(slice(table, 0, 0, 2))).item<double>() > 0);
+    Tensor x = randn(Key{6, 2}, {2, 3});
+    x.mutable_data<float>()[4] = std::nanf("");
+    const auto [loss, dx] = value_and_gradient(
+        [](const Var& v) {
+            return cross_entropy(v, ids({1, -100}));
+        },
+        x);
+    CHECK(std::isfinite(loss.item<double>()));
+    CHECK(largest(slice(dx, 0, 1, 2)) == 0);
+    const Tensor ones = Tensor::ones({1000, 100}), kept = dropout(ones, 0.25, Key{8, 1});
+    CHECK(mean(kept).item<double>() == doctest::Approx(1).epsilon(0.01));
+    CHECK(difference(kept, dropout(ones, 0.25, Key{8, 1})) == "");
+    CHECK(max(kept).item<double>() == doctest::Approx(1 / 0.75));
+}
+
+TEST_CASE("what is wrong is named") {
+    const Tensor x = randn(Key{1, 1}, {2, 3});
+    CHECK_THROWS_WITH_AS(cross_entropy(x, ids({0, 3})),
+                         "[cross_entropy] class id 3 is outside [0, 3)", ValueError);
+    CHECK_THROWS_AS(cross_entropy(x, ids({0})), ShapeError);
+    CHECK_THROWS_AS(cross_entropy(x, x), DTypeError);
+    CHECK_THROWS_AS(cross_entropy(x, ids({0, 1}), 1.0), ValueError);
+    CHECK_THROWS_AS(layer_norm(x, Tensor::ones({2})), ShapeError);
+    CHECK_THROWS_AS(layer_norm(x, Tensor::ones({3}, DType::f64)), DTypeError);
+    CHECK_THROWS_AS(entmax(x, Tensor::scalar(0.5)), ValueError);
+    CHECK_THROWS_AS(dropout(x, 1, Key{}), ValueError);
+    CHECK_THROWS_AS(embedding(x, ids({2})), ValueError);
+    CHECK_THROWS_AS(fenchel_young(x, Tensor::ones({3})), ShapeError);
+}
