@@ -28,6 +28,8 @@ struct PlaneWalk {
 
 template <class T>
 struct ConvolutionTable {
+    /// to[i] = from[i·step], i < n.
+    void (*every)(const T* from, int64_t step, int64_t n, T* to);
     /// panel[i·width + j] = sample j of the runs, displaced by rows[i]; i < k. At most `width` samples.
     void (*pack_columns)(const T* tile, const int64_t* rows, int64_t k, const Run* runs,
                          int64_t run_count, int width, T* panel);

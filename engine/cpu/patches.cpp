@@ -53,7 +53,8 @@ void Tiling::fill_row(const T* source, T outside, T* to) const {
         if (step == 1)
             std::memcpy(to + begin, source + at + begin, size_t(end - begin) * sizeof(T));
         else
-            for (int64_t i = begin; i < end; ++i) to[i] = source[at + i * step];
+            convolution_kernels<T>().every(source + at + begin * step, step, end - begin,
+                                           to + begin);
         std::fill(to + end, to + part_, outside);
     }
 }

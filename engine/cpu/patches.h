@@ -10,6 +10,10 @@ namespace mercer::cpu {
 
 template <class T>
 const ConvolutionTable<T>& convolution_kernels();
+template <>
+const ConvolutionTable<float>& convolution_kernels<float>();
+template <>
+const ConvolutionTable<double>& convolution_kernels<double>();
 
 /// Along one axis: output first + t·every, t < count, reads source[t·step + offset[k]] for its taps
 /// tap[k] of the kernel.

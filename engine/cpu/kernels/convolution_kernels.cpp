@@ -13,6 +13,17 @@ using cpu::PlaneWalk;
 using cpu::Run;
 static_assert(cpu::weight_lanes == canonical_lanes);
 
+// Steps known to the compiler become shuffles.
+template <class T>
+void every(const T* __restrict from, int64_t step, int64_t n, T* __restrict to) {
+    if (step == 2)
+        for (int64_t i = 0; i < n; ++i) to[i] = from[i * 2];
+    else if (step == 4)
+        for (int64_t i = 0; i < n; ++i) to[i] = from[i * 4];
+    else
+        for (int64_t i = 0; i < n; ++i) to[i] = from[i * step];
+}
+
 // Whole registers; what a run writes too far, the next one (or the next row) overwrites.
 template <class T>
 void pack_columns(const T* tile, const int64_t* rows, int64_t k, const Run* runs, int64_t run_count,
@@ -201,9 +212,9 @@ void largest_tap(const PlaneWalk<T>& x, int32_t* taps) {
 }
 
 template <class T>
-constexpr cpu::ConvolutionTable<T> table = {pack_columns<T>,      pack_rows<T>,  correlate<T>,
-                                            correlate_weights<T>, join_lanes<T>, largest<T>,
-                                            largest_tap<T>};
+constexpr cpu::ConvolutionTable<T> table = {every<T>,     pack_columns<T>,      pack_rows<T>,
+                                            correlate<T>, correlate_weights<T>, join_lanes<T>,
+                                            largest<T>,   largest_tap<T>};
 
 }  // namespace
 
