@@ -60,7 +60,7 @@ void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Start start, 
                 const int64_t left = c * across.stride - across.before;
                 int64_t at = top * across.in + left + place[size_t(taps[c])];
                 // Tap 0 in the padding: nothing is above −∞, the first element inside stands for all.
-                if (taps[c] == 0 && (top < 0 || left < 0))
+                if ((top < 0 || left < 0) && taps[c] == 0)
                     at = std::max<int64_t>(top, 0) * across.in + std::max<int64_t>(left, 0);
                 visit(i, r * walk.columns + c, at);
             }
