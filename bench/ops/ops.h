@@ -14,6 +14,7 @@ namespace mercer::bench {
 struct Work {
     double flops = 0, bytes = 0;  // counted once: operands read, results written
     const char* bound = "";       // what bounds it, where neither flops nor bytes do
+    double fixed = 0;             // bytes that are as many for f64: indices, masks
 };
 
 /// Registers ops/<name> for f32 and for f64. `make(dtype)` makes the operands once, before the clock starts, and gives

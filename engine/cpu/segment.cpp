@@ -2,17 +2,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/segment_table.h"
-#include "engine/cpu/softmax_table.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 
 namespace mercer {
 
 MERCER_DISPATCH(cpu::SegmentTable, segment_table)
-const cpu::SoftmaxTable& softmax_table();  // engine/ops/softmax.cpp
 
 namespace cpu {
 namespace {
@@ -76,19 +75,8 @@ void segment_softmax(const SegmentList& list, const void* x, const void* g, int6
                      DType dtype, void* y) {
     const bool wide = dtype == DType::f64;
     const SegmentTable& table = segment_table();
-    // Runs [from, to) of one segment, or of many where nothing is picked.
     const auto run = [&](const Segments& s, const void* in, const void* grad, void* out) {
-        if (width > 1)
-            return grad ? table.softmax_backward[wide](s, in, grad, out)
-                        : table.softmax[wide](s, in, out);
-        for (int64_t i = s.begin; i < s.end; ++i) {
-            const int64_t from = s.offsets[i], n = s.offsets[i + 1] - from;
-            if (grad)
-                softmax_table().backward[wide](at(in, from, dtype), at(grad, from, dtype),
-                                               at(out, from, dtype), 1, n, false);
-            else
-                softmax_table().forward[wide](at(in, from, dtype), at(out, from, dtype), 1, n);
-        }
+        grad ? table.softmax_backward[wide](s, in, grad, out) : table.softmax[wide](s, in, out);
     };
     parallel_for(list.count, grain_for(4 * cost(list, width)), [&](int64_t begin, int64_t end) {
         if (!list.row) return run({list.offsets, nullptr, begin, end, width, width}, x, g, y);
@@ -111,30 +99,77 @@ void segment_softmax(const SegmentList& list, const void* x, const void* g, int6
     });
 }
 
-void sort_ids(const int64_t* ids, int64_t count, int64_t n, int64_t* offsets, int64_t* order) {
-    // A table of counts for each part of ids; how many parts does not matter to the result.
-    const int64_t parts = std::clamp<int64_t>(count / (4 * n + (1 << 14)), 1, thread_count());
-    const Tensor table = Tensor::zeros({parts, n}, DType::i64);
-    int64_t* next = static_cast<int64_t*>(table.raw());
-    const auto for_parts = [&](auto body) {
-        parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
-            for (int64_t p = begin; p < end; ++p)
-                for (int64_t k = count * p / parts; k < count * (p + 1) / parts; ++k)
-                    body(next + p * n, k);
-        });
-    };
-    for_parts([=](int64_t* counts, int64_t k) { ++counts[ids[k]]; });
+namespace {
+
+/// Calls body(part, k) for k in [0, count), the parts on several threads, each in ascending k.
+template <class Body>
+void for_parts(int64_t parts, int64_t count, Body body) {
+    parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t p = begin; p < end; ++p)
+            for (int64_t k = count * p / parts; k < count * (p + 1) / parts; ++k) body(p, k);
+    });
+}
+
+/// next[p][b], counts of part p in place b, become the places where they begin.
+void add_before(int64_t* next, int64_t parts, int64_t places, int64_t* begins) {
     int64_t total = 0;
-    for (int64_t i = 0; i < n; ++i) {
-        offsets[i] = total;
-        for (int64_t p = 0; p < parts; ++p) {
-            const int64_t here = next[p * n + i];
-            next[p * n + i] = total;
-            total += here;
-        }
+    for (int64_t b = 0; b < places; ++b) {
+        begins[b] = total;
+        for (int64_t p = 0; p < parts; ++p) total += std::exchange(next[p * places + b], total);
     }
-    offsets[n] = total;
-    for_parts([=](int64_t* places, int64_t k) { order[places[ids[k]]++] = k; });
+    begins[places] = total;
+}
+
+}  // namespace
+
+void sort_ids(const int64_t* ids, int64_t count, int64_t n, int64_t* offsets, int64_t* order) {
+    // First into at most 256 buckets of neighbouring ids, so that writing goes along few places at a time; then each
+    // bucket by itself, in cache. Few ids need only the second step.
+    struct Entry {
+        uint32_t id, k;
+    };
+    constexpr int64_t small = 1 << 11;
+    const bool fits = count < (int64_t{1} << 32) && n < (int64_t{1} << 32);
+    int shift = 0;
+    while (fits && n > small && (n - 1) >> shift >= 256) ++shift;
+    const int64_t buckets = shift ? ((n - 1) >> shift) + 1 : std::max<int64_t>(n, 0),
+                  parts = count < (1 << 14) || buckets > 1 << 14 ? 1 : thread_count();
+    const Tensor table = Tensor::zeros({parts + 1, buckets + 1}, DType::i64);
+    int64_t *begins = static_cast<int64_t*>(table.raw()), *next = begins + buckets + 1;
+    for_parts(parts, count, [=](int64_t p, int64_t k) { ++next[p * buckets + (ids[k] >> shift)]; });
+    add_before(next, parts, buckets, begins);
+    if (!shift) {
+        std::copy(begins, begins + n + 1, offsets);
+        for_parts(parts, count,
+                  [=](int64_t p, int64_t k) { order[next[p * buckets + ids[k]]++] = k; });
+        return;
+    }
+    const Tensor room = Tensor::empty({count}, DType::i64);
+    Entry* entries = static_cast<Entry*>(room.raw());
+    for_parts(parts, count, [=](int64_t p, int64_t k) {
+        entries[next[p * buckets + (ids[k] >> shift)]++] = {uint32_t(ids[k]), uint32_t(k)};
+    });
+    parallel_for(buckets, grain_for(count / buckets * 4 + (int64_t{1} << shift)),
+                 [&](int64_t begin, int64_t end) {
+                     for (int64_t b = begin; b < end; ++b) {
+                         const int64_t low = b << shift,
+                                       width = std::min(n - low, int64_t{1} << shift),
+                                       first = begins[b];
+                         Scratch scratch;
+                         int64_t* place = scratch.take<int64_t>(width);
+                         std::fill_n(place, width, 0);
+                         for (int64_t i = first; i < begins[b + 1]; ++i)
+                             ++place[entries[i].id - low];
+                         int64_t total = first;
+                         for (int64_t i = 0; i < width; ++i) {
+                             offsets[low + i] = total;
+                             total += std::exchange(place[i], total);
+                         }
+                         for (int64_t i = first; i < begins[b + 1]; ++i)
+                             order[place[entries[i].id - low]++] = entries[i].k;
+                     }
+                 });
+    offsets[n] = count;
 }
 
 bool all_within(const int64_t* ids, int64_t count, int64_t n) {

@@ -1,5 +1,8 @@
 #include "engine/ops/choice.h"
 
+#include <algorithm>
+#include <type_traits>
+
 #include "engine/cpu/copy.h"
 #include "engine/cpu/layout.h"
 #include "engine/error.h"
@@ -10,33 +13,49 @@
 namespace mercer {
 namespace {
 
-// Three strided operands, one dense result: element(to, a, b, c) for every index.
-template <class A, class B, class C, class To, class F>
-void walk_three(const Tensor& out, const Tensor& a, const Tensor& b, const Tensor& c, F element) {
-    const Strides strides[] = {
-        out.strides(), cpu::broadcast_strides("where", a.shape(), a.strides(), out.shape()),
-        cpu::broadcast_strides("where", b.shape(), b.strides(), out.shape()),
-        cpu::broadcast_strides("where", c.shape(), c.strides(), out.shape())};
+// By bits and without a branch, which a mask would often mislead: in registers where strides are 0 and 1.
+template <class T>
+void choose(const Tensor& out, const Tensor& mask, const Tensor& a, const Tensor& b) {
+    const auto strides_of = [&](const Tensor& x) {
+        return cpu::broadcast_strides("where", x.shape(), x.strides(), out.shape());
+    };
+    const Strides strides[] = {out.strides(), strides_of(mask), strides_of(a), strides_of(b)};
     if (out.count() == 0) return;
     const cpu::Walk walk = cpu::plan_walk(out.shape(), strides);
     const int last = walk.shape.rank() - 1;
-    parallel_for(walk.rows(), grain_for(walk.cols() / 2), [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-            int64_t at[4];
-            walk.locate(row, at);
-            To* to = static_cast<To*>(out.raw()) + at[0];
-            const A* x = static_cast<const A*>(a.raw()) + at[1];
-            const B* y = static_cast<const B*>(b.raw()) + at[2];
-            const C* z = static_cast<const C*>(c.raw()) + at[3];
-            const int64_t sx = walk.strides[1][last], sy = walk.strides[2][last],
-                          sz = walk.strides[3][last];
-            if (sx == 1 && sy == 1 && sz == 0)
-                for (int64_t i = 0; i < walk.cols(); ++i) to[i] = element(x[i], y[i], *z);
-            else
-                for (int64_t i = 0; i < walk.cols(); ++i)
-                    to[i] = element(x[i * sx], y[i * sy], z[i * sz]);
-        }
-    });
+    const int64_t sm = walk.strides[1][last], sa = walk.strides[2][last],
+                  sb = walk.strides[3][last], piece = 1 << 14,
+                  pieces = (walk.cols() + piece - 1) / piece;
+    parallel_for(walk.rows() * pieces, grain_for(std::min(walk.cols(), piece) / 2),
+                 [&](int64_t begin, int64_t end) {
+                     for (int64_t item = begin; item < end; ++item) {
+                         int64_t at[4];
+                         walk.locate(item / pieces, at);
+                         const int64_t first = item % pieces * piece,
+                                       n = std::min(piece, walk.cols() - first);
+                         T* to = static_cast<T*>(out.raw()) + at[0] + first;
+                         const auto* m =
+                             static_cast<const uint8_t*>(mask.raw()) + at[1] + first * sm;
+                         const T* x = static_cast<const T*>(a.raw()) + at[2] + first * sa;
+                         const T* y = static_cast<const T*>(b.raw()) + at[3] + first * sb;
+                         const auto run = [&](auto sm, auto sa, auto sb) {
+                             for (int64_t i = 0; i < n; ++i) {
+                                 const T chosen = T(0) - T(m[i * sm] != 0);
+                                 to[i] = T((x[i * sa] & chosen) | (y[i * sb] & ~chosen));
+                             }
+                         };
+                         constexpr std::integral_constant<int64_t, 0> zero;
+                         constexpr std::integral_constant<int64_t, 1> one;
+                         if (sm == 1 && sa == 1 && sb == 1)
+                             run(one, one, one);
+                         else if (sm == 1 && sa == 1 && sb == 0)
+                             run(one, one, zero);
+                         else if (sm == 1 && sa == 0 && sb == 1)
+                             run(one, zero, one);
+                         else
+                             run(sm, sa, sb);
+                     }
+                 });
 }
 
 }  // namespace
@@ -51,10 +70,11 @@ Tensor Where::forward(const Attrs&, std::span<const Tensor> x) {
     const Shape shape = cpu::broadcast_shape(
         name, x[0].shape(), cpu::broadcast_shape(name, x[1].shape(), x[2].shape()));
     Tensor out = Tensor::empty(shape, x[1].dtype());
-    visit(out.dtype(), [&]<class T>(T) {
-        walk_three<bool, T, T, T>(out, x[0], x[1], x[2],
-                                  [](bool m, T a, T b) { return m ? a : b; });
-    });
+    switch (size_of(out.dtype())) {
+        case 1: choose<uint8_t>(out, x[0], x[1], x[2]); break;
+        case 4: choose<uint32_t>(out, x[0], x[1], x[2]); break;
+        default: choose<uint64_t>(out, x[0], x[1], x[2]);
+    }
     return out;
 }
 

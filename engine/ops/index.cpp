@@ -1,9 +1,14 @@
 #include "engine/ops/index.h"
 
+#include <algorithm>
+
+#include "engine/cpu/index.h"
 #include "engine/cpu/layout.h"
+#include "engine/cpu/segment.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"
+#include "engine/parallel.h"
 
 namespace mercer {
 namespace {
@@ -17,39 +22,62 @@ void check(const char* operation, const Tensor& x, const Tensor& index, int axis
                                         " must have the rank of " + to_string(x.shape()));
     const Tensor flat = index.contiguous();
     const int64_t* p = flat.data<int64_t>();
-    for (int64_t i = 0; i < flat.count(); ++i)
-        if (p[i] < 0 || p[i] >= size)
-            throw ValueError(operation, "index " + std::to_string(p[i]) + " is outside [0, " +
-                                            std::to_string(size) + ") along axis " +
-                                            std::to_string(axis));
+    if (cpu::all_within(p, flat.count(), size)) return;
+    while (*p >= 0 && *p < size) ++p;
+    throw ValueError(operation, "index " + std::to_string(*p) + " is outside [0, " +
+                                    std::to_string(size) + ") along axis " + std::to_string(axis));
 }
 
-Strides without_axis(Strides strides, int axis) {
-    strides[axis] = 0;
-    return strides;
+/// Whether the index is the same at every place beside `axis`.
+bool names_rows(const Tensor& index, int axis) {
+    for (int a = 0; a < index.rank(); ++a)
+        if (a != axis && index.size(a) != 1 && index.strides()[a] != 0) return false;
+    return true;
 }
 
-// Row-major over `shape`: visit(dense offset, offset beside `axis`, index value, run length, run
-// strides).
-template <class F>
-void walk_index(const Shape& shape, const Strides& dense, const Strides& indexed,
-                const Tensor& index, const Strides& index_strides, F run) {
-    if (count(shape) == 0) return;
-    const Strides strides[] = {dense, indexed, index_strides};
-    const cpu::Walk walk = cpu::plan_walk(shape, strides);
+/// `index` beside a tensor of `shape` (as long as the index along `axis`), whose places there are of `size`; `dense` keeps
+/// the numbers alive.
+cpu::Indexed indexed(const char* operation, const Tensor& index, const Shape& shape, int axis,
+                     int64_t size, Tensor& dense) {
+    cpu::Indexed a{1, shape[axis], 1, size, nullptr, names_rows(index, axis)};
+    for (int k = 0; k < shape.rank(); ++k)
+        if (k != axis) (k < axis ? a.outer : a.inner) *= shape[k];
+    const Strides strides =
+        cpu::broadcast_strides(operation, index.shape(), index.strides(), shape);
+    dense = a.rows ? index.view({a.n}, {strides[axis]}, index.offset()).contiguous()
+                   : index.view(shape, strides, index.offset()).contiguous();
+    a.ids = dense.data<int64_t>();
+    return a;
+}
+
+// One element for each of `index`, from a tensor of any strides.
+template <class T>
+void pick(const Tensor& out, const Tensor& x, const Tensor& index, int axis) {
+    Strides beside = x.strides();
+    beside[axis] = 0;
+    const Strides strides[] = {
+        out.strides(), beside,
+        cpu::broadcast_strides("gather", index.shape(), index.strides(), out.shape())};
+    const cpu::Walk walk = cpu::plan_walk(out.shape(), strides);
     const int last = walk.shape.rank() - 1;
-    const int64_t* values = static_cast<const int64_t*>(index.raw());
-    const int64_t d = walk.strides[0][last], s = walk.strides[1][last], w = walk.strides[2][last];
-    for (int64_t row = 0; row < walk.rows(); ++row) {
-        int64_t at[3];
-        walk.locate(row, at);
-        if (w == 0) {
-            run(at[0], at[1], values[at[2]], walk.cols(), d, s);
-        } else {
-            for (int64_t i = 0; i < walk.cols(); ++i)
-                run(at[0] + i * d, at[1] + i * s, values[at[2] + i * w], 1, d, s);
-        }
-    }
+    const int64_t d = walk.strides[0][last], s = walk.strides[1][last], w = walk.strides[2][last],
+                  step = x.strides()[axis],
+                  piece = s == 1 && w != 0 && walk.rows() > 1 ? 64 : 1 << 14,
+                  pieces = (walk.cols() + piece - 1) / piece, rows = walk.rows();
+    parallel_for(walk.rows() * pieces, grain_for(std::min(piece, walk.cols())),
+                 [&](int64_t begin, int64_t end) {
+                     for (int64_t item = begin; item < end; ++item) {
+                         int64_t at[3];
+                         walk.locate(item / pieces, at);
+                         const int64_t first = item % pieces * piece,
+                                       n = std::min(piece, walk.cols() - first);
+                         T* to = static_cast<T*>(out.raw()) + at[0] + first * d;
+                         const T* from = static_cast<const T*>(x.raw()) + at[1] + first * s;
+                         const int64_t* id =
+                             static_cast<const int64_t*>(index.raw()) + at[2] + first * w;
+                         for (int64_t i = 0; i < n; ++i) to[i * d] = from[id[i * w] * step + i * s];
+                     }
+                 });
 }
 
 }  // namespace
@@ -60,20 +88,16 @@ Tensor Gather::forward(const Attrs& attrs, std::span<const Tensor> in) {
     check(name, x, index, attrs.axis, x.shape()[attrs.axis]);
     Shape shape = x.shape();
     shape[attrs.axis] = index.shape()[attrs.axis];
-    Tensor out = Tensor::empty(shape, x.dtype());
-    const Strides index_strides =
-        cpu::broadcast_strides(name, index.shape(), index.strides(), shape);
-    const int64_t step = x.strides()[attrs.axis];
-    visit(x.dtype(), [&]<class T>(T) {
-        const T* from = static_cast<const T*>(x.raw());
-        T* to = static_cast<T*>(out.raw());
-        walk_index(shape, out.strides(), without_axis(x.strides(), attrs.axis), index,
-                   index_strides,
-                   [&](int64_t d, int64_t s, int64_t j, int64_t n, int64_t d_step, int64_t s_step) {
-                       for (int64_t i = 0; i < n; ++i)
-                           to[d + i * d_step] = from[s + j * step + i * s_step];
-                   });
-    });
+    const Tensor out = Tensor::empty(shape, x.dtype());
+    Tensor ids;
+    if (out.count() == 0) {
+        cpu::broadcast_strides(name, index.shape(), index.strides(), shape);  // checks that it fits
+    } else if (names_rows(index, attrs.axis) && x.is_contiguous()) {
+        cpu::pick_rows(indexed(name, index, shape, attrs.axis, x.shape()[attrs.axis], ids),
+                       x.dtype(), x.raw(), out.raw());
+    } else {
+        visit(x.dtype(), [&]<class T>(T) { pick<T>(out, x, index, attrs.axis); });
+    }
     return out;
 }
 
@@ -85,21 +109,10 @@ Tensor ScatterAdd::forward(const Attrs& attrs, std::span<const Tensor> in) {
     check(name, x, index, attrs.axis, attrs.size);
     Shape shape = x.shape();
     shape[attrs.axis] = attrs.size;
-    Tensor out = Tensor::zeros(shape, x.dtype());
-    const Strides index_strides =
-        cpu::broadcast_strides(name, index.shape(), index.strides(), x.shape());
-    const int64_t step = out.strides()[attrs.axis];
-    visit(x.dtype(), [&]<class T>(T) {
-        const T* from = static_cast<const T*>(x.raw());
-        T* to = static_cast<T*>(out.raw());
-        // One thread: the terms of an element are added in ascending j.
-        walk_index(x.shape(), x.strides(), without_axis(out.strides(), attrs.axis), index,
-                   index_strides,
-                   [&](int64_t d, int64_t s, int64_t j, int64_t n, int64_t d_step, int64_t s_step) {
-                       for (int64_t i = 0; i < n; ++i)
-                           to[s + j * step + i * s_step] += from[d + i * d_step];
-                   });
-    });
+    const Tensor out = Tensor::empty(shape, x.dtype()), source = x.contiguous();
+    Tensor ids;
+    const cpu::Indexed places = indexed(name, index, x.shape(), attrs.axis, attrs.size, ids);
+    if (out.count()) cpu::add_up(places, x.dtype(), source.raw(), out.raw());
     return out;
 }
 
@@ -115,21 +128,11 @@ Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
                              ", the index " + to_string(index.shape()) + "; the source must be " +
                              std::string(name_of(x.dtype())) + to_string(expected) + ", got " +
                              std::string(name_of(source.dtype())) + to_string(source.shape()));
-    const Tensor out = x.is_contiguous() ? x.clone() : x.contiguous();
-    const Strides index_strides =
-        cpu::broadcast_strides(name, index.shape(), index.strides(), source.shape());
-    const int64_t step = out.strides()[attrs.axis];
-    visit(x.dtype(), [&]<class T>(T) {
-        const T* from = static_cast<const T*>(source.raw());
-        T* to = static_cast<T*>(out.raw());
-        // One thread: of several sources for a place the last stays.
-        walk_index(source.shape(), source.strides(), without_axis(out.strides(), attrs.axis), index,
-                   index_strides,
-                   [&](int64_t d, int64_t s, int64_t j, int64_t n, int64_t d_step, int64_t s_step) {
-                       for (int64_t i = 0; i < n; ++i)
-                           to[s + j * step + i * s_step] = from[d + i * d_step];
-                   });
-    });
+    const Tensor out = x.is_contiguous() ? x.clone() : x.contiguous(), dense = source.contiguous();
+    Tensor ids;
+    const cpu::Indexed places =
+        indexed(name, index, source.shape(), attrs.axis, x.shape()[attrs.axis], ids);
+    if (dense.count()) cpu::put(places, x.dtype(), dense.raw(), out.raw());
     return out;
 }
 
@@ -139,16 +142,19 @@ Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype) {
             "one_hot", "ids must be i64, got " + std::string(name_of(ids.dtype())) + "; use cast");
     Shape shape = ids.shape();
     shape.push_back(classes);
-    const Tensor out = Tensor::zeros(shape, dtype), flat = ids.contiguous();
-    const int64_t* id = flat.data<int64_t>();
+    const Tensor out = Tensor::empty(shape, dtype), flat = ids.contiguous();
+    const int64_t *id = flat.data<int64_t>(), n = flat.count();
+    if (!cpu::all_within(id, n, classes)) {
+        while (*id >= 0 && *id < classes) ++id;
+        throw ValueError("one_hot", "id " + std::to_string(*id) + " is outside [0, " +
+                                        std::to_string(classes) + ")");
+    }
     visit(dtype, [&]<class T>(T) {
-        T* row = static_cast<T*>(out.raw());
-        for (int64_t i = 0; i < flat.count(); ++i, row += classes) {
-            if (id[i] < 0 || id[i] >= classes)
-                throw ValueError("one_hot", "id " + std::to_string(id[i]) + " is outside [0, " +
-                                                std::to_string(classes) + ")");
-            row[id[i]] = T(1);
-        }
+        T* rows = static_cast<T*>(out.raw());
+        parallel_for(n, grain_for(classes / 8 + 1), [&](int64_t begin, int64_t end) {
+            std::fill(rows + begin * classes, rows + end * classes, T(0));
+            for (int64_t i = begin; i < end; ++i) rows[i * classes + id[i]] = T(1);
+        });
     });
     return out;
 }

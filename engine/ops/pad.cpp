@@ -8,10 +8,8 @@ namespace mercer {
 
 Tensor Pad::forward(const Attrs& attrs, std::span<const Tensor> x) {
     const OperationScope scope(name, x);
-    const Tensor out = Tensor::full(attrs.shape, attrs.value, x[0].dtype());
-    int64_t offset = 0;
-    for (int a = 0; a < x[0].rank(); ++a) offset += attrs.before[a] * out.strides()[a];
-    if (x[0].count()) cpu::copy(out.view(x[0].shape(), out.strides(), offset), x[0]);
+    const Tensor out = Tensor::empty(attrs.shape, x[0].dtype());
+    cpu::copy_into_box(out, x[0], attrs.before, Tensor::scalar(attrs.value, x[0].dtype()));
     return out;
 }
 

@@ -1,5 +1,7 @@
 #include "engine/ops/segment.h"
 
+#include <algorithm>
+
 #include "engine/cpu/segment.h"
 #include "engine/error.h"
 #include "engine/functions.h"
@@ -88,13 +90,31 @@ Tensor checked_offsets(const char* operation, const Tensor& offsets, int64_t ent
     return list;
 }
 
-std::pair<Tensor, Tensor> segments_of(const char* operation, const Shape& x, const Tensor& ids,
-                                      int64_t n) {
+Tensor row_index(const char* operation, const Shape& x, const Tensor& ids, int64_t n) {
     if (n < 0) throw ValueError(operation, "the number of segments is " + std::to_string(n));
     const Tensor list = checked_ids(operation, "ids", ids, n);
     if (x.rank() < 1 || x[0] != list.count())
         throw ShapeError(operation, "ids " + to_string(ids.shape()) +
                                         " must have one entry for each row of x " + to_string(x));
+    Shape shape = Shape::filled(x.rank(), 1);
+    shape[0] = list.count();
+    return list.view(shape, contiguous_strides(shape), list.offset());
+}
+
+Tensor id_counts(const Tensor& index, int64_t n, DType dtype) {
+    Shape shape = Shape::filled(index.rank(), 1);
+    shape[0] = n;
+    const Tensor counts = Tensor::zeros(shape, DType::i64);
+    const int64_t* id = index.data<int64_t>();
+    int64_t* to = static_cast<int64_t*>(counts.raw());
+    for (int64_t k = 0; k < index.count(); ++k) ++to[id[k]];
+    for (int64_t i = 0; i < n; ++i) to[i] = std::max(to[i], int64_t{1});
+    return cast(counts, dtype);
+}
+
+std::pair<Tensor, Tensor> segments_of(const char* operation, const Shape& x, const Tensor& ids,
+                                      int64_t n) {
+    const Tensor list = row_index(operation, x, ids, n);
     const Tensor offsets = Tensor::empty({n + 1}, DType::i64),
                  order = Tensor::empty({list.count()}, DType::i64);
     cpu::sort_ids(list.data<int64_t>(), list.count(), n, static_cast<int64_t*>(offsets.raw()),

@@ -70,6 +70,10 @@ MERCER_API Tensor segment_sizes(const Tensor& offsets, int rank, DType dtype);
 MERCER_API std::pair<Tensor, Tensor> segments_of(const char* operation, const Shape& x,
                                                  const Tensor& ids, int64_t n);
 
+/// ids, checked as above, as an index (e, 1, …) for rows of x; how often each of [0, n) is there, at least 1: (n, 1, …).
+MERCER_API Tensor row_index(const char* operation, const Shape& x, const Tensor& ids, int64_t n);
+MERCER_API Tensor id_counts(const Tensor& index, int64_t n, DType dtype);
+
 /// ids: i64 of one axis, dense, every one in [0, n).
 Tensor checked_ids(const char* operation, const char* what, const Tensor& ids, int64_t n);
 /// offsets: i64 (n + 1), dense, ascending from 0 to `entries`.

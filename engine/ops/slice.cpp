@@ -31,8 +31,15 @@ Tensor Slice::forward(const Attrs& a, std::span<const Tensor> x) {
 
 Tensor Unslice::forward(const Attrs& a, std::span<const Tensor> x) {
     const OperationScope scope(name, x);
-    Tensor out = Tensor::zeros(a.shape, x[0].dtype());
     const int64_t n = x[0].shape()[a.axis];
+    if (a.step == 1) {
+        const Tensor out = Tensor::empty(a.shape, x[0].dtype());
+        Shape before = Shape::filled(a.shape.rank(), 0);
+        before[a.axis] = n > 0 ? a.begin : 0;
+        cpu::copy_into_box(out, x[0], before, Tensor::scalar(0, x[0].dtype()));
+        return out;
+    }
+    Tensor out = Tensor::zeros(a.shape, x[0].dtype());
     if (n > 0) cpu::copy(Slice::forward({a.axis, a.begin, a.step, n}, {&out, 1}), x[0]);
     return out;
 }

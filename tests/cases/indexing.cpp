@@ -247,10 +247,75 @@ void sums(std::vector<Case>& list) {
                         [=](Naives x) { return naive_einsum(r.inputs, r.out, x); }, 40});
 }
 
+/// gather, scatter_add and scatter of many numbers along each axis: whole rows (one number for each) and single elements.
+void by_number(std::vector<Case>& list, const Input& in, int axis, int64_t n, int64_t size,
+               bool rows) {
+    Shape shape = in.shape, numbers = rows ? Shape::filled(shape.rank(), 1) : shape;
+    shape[axis] = numbers[axis] = n;
+    const auto number = [](size_t k, int64_t below) {
+        return int64_t(k * k * 31 + k * 17) % below;
+    };
+    const auto index = [=](int64_t below) {
+        std::vector<int64_t> ids;
+        for (size_t k = 0; k < size_t(oracle::total(numbers)); ++k) ids.push_back(number(k, below));
+        return Tensor::from(ids, numbers);
+    };
+    const auto at = [=](Shape i, int64_t below) {
+        Shape own = i;
+        for (int a = 0; a < i.rank(); ++a)
+            if (rows && a != axis) own[a] = 0;
+        i[axis] = number(oracle::place(numbers, own), below);
+        return i;
+    };
+    const std::string tail = std::string(rows ? " rows" : "") + " axis " + std::to_string(axis);
+    const Tensor from = index(in.shape[axis]), into = index(size);
+    const Input many{shape, in.layout};
+    list.push_back({describe("gather" + tail, {in}),
+                    {in},
+                    [=](Vars x) { return gather(x[0], from, axis); },
+                    [=](Naives x) {
+                        return picked(x[0], shape,
+                                      [&](const Shape& i) { return at(i, in.shape[axis]); });
+                    }});
+    list.push_back({describe("scatter_add" + tail, {many}),
+                    {many},
+                    [=](Vars x) { return scatter_add(x[0], into, axis, size); },
+                    [=](Naives x) {
+                        Shape to = shape;
+                        to[axis] = size;
+                        Naive y = oracle::make(to);
+                        each(shape, [&](const Shape& i, size_t p) {
+                            y.at[oracle::place(to, at(i, size))] += x[0].at[p];
+                        });
+                        return y;
+                    },
+                    64});
+    list.push_back({describe("scatter" + tail, {in, many}),
+                    {in, many},
+                    [=](Vars x) { return scatter(x[0], from, x[1], axis); },
+                    [=](Naives x) {
+                        Naive y = x[0];
+                        each(shape, [&](const Shape& i, size_t p) {
+                            y.at[oracle::place(y.shape, at(i, in.shape[axis]))] = x[1].at[p];
+                        });
+                        return y;
+                    }});
+}
+
 }  // namespace
 
 void add_indexing(std::vector<Case>& list, bool big) {
-    if (big) return;
+    if (big) {
+        by_number(list, {{3000, 37}}, 0, 5000, 2500, true);
+        by_number(list, {{5000}}, 0, 40000, 6000, true);
+        by_number(list, {{700, 5}, Layout::transposed}, 0, 9000, 300, true);
+        by_number(list, {{130, 150}}, 0, 200, 90, false);
+        by_number(list, {{170, 130}}, 1, 200, 90, false);
+        by_number(list, {{7, 90, 70}, Layout::stepped}, 1, 80, 60, true);
+        return;
+    }
+    by_number(list, {{2, 3, 4}}, 1, 5, 3, false);
+    by_number(list, {{3, 4}, Layout::transposed}, 0, 5, 2, false);
     for (const Input& in : std::vector<Input>{
              {{3, 5}}, {{4, 3}, Layout::transposed}, {{5, 4}, Layout::stepped}, {{3, 33}}})
         borders(list, in);

@@ -73,23 +73,50 @@ MERCER_INLINE void accumulate(const Segments& g, const T* w, const T* x, T empty
     }
 }
 
+constexpr int64_t long_run = 64;  // from here on a run of single elements takes the canonical order
+
+template <class Op, class T>
+MERCER_INLINE T join(T a, T b) {
+    if constexpr (__is_same(Op, SumOp)) return a + b;
+    if constexpr (__is_same(Op, MaxOp)) return a >= b || a != a ? a : b;
+    return a <= b || a != a ? a : b;
+}
+
+// Single elements: there are no columns to fill a register with, and of many short runs the processor overlaps the chains.
+template <class Op, class T>
+void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
+    for (int64_t s = g.begin; s < g.end; ++s) {
+        const int64_t first = g.offsets[s], last = g.offsets[s + 1];
+        if (!g.row && last - first >= long_run) {
+            Canonical<T, Op> acc;
+            canonical_for(
+                acc, last - first,
+                [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
+                    const T* p = x + first + i;
+                    part = Op::join(part, count == Vec<T>::lanes
+                                              ? Vec<T>::load(p)
+                                              : Vec<T>::load(p, count, Op::template identity<T>));
+                });
+            out[s] = acc.total();
+            continue;
+        }
+        T acc = Op::template identity<T>;
+        if (g.row)
+            for (int64_t k = first; k < last; ++k) acc = join<Op>(acc, x[g.row[k]]);
+        else
+            for (int64_t k = first; k < last; ++k) acc = join<Op>(acc, x[k]);
+        out[s] = first == last ? empty : acc;
+    }
+}
+
 template <class Op, class T>
 void reduce(const Segments& g, const void* from, double empty, void* to) {
     const T* x = static_cast<const T*>(from);
     T* out = static_cast<T*>(to);
-    if (g.stride > 1 || g.row) return accumulate<Op, T, false>(g, nullptr, x, T(empty), out);
-    for (int64_t s = g.begin; s < g.end; ++s) {
-        const int64_t first = g.offsets[s], n = g.offsets[s + 1] - first;
-        Canonical<T, Op> acc;
-        canonical_for(
-            acc, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-                const T* p = x + first + i;
-                part = Op::join(part, count == Vec<T>::lanes
-                                          ? Vec<T>::load(p)
-                                          : Vec<T>::load(p, count, Op::template identity<T>));
-            });
-        out[s] = n ? acc.total() : T(empty);
-    }
+    if (g.stride == 1)
+        reduce_elements<Op, T>(g, x, T(empty), out);
+    else
+        accumulate<Op, T, false>(g, nullptr, x, T(empty), out);
 }
 
 template <class T>
@@ -128,10 +155,50 @@ MERCER_INLINE Vec<T> plain_max(Vec<T> a, Vec<T> b) {
     return select(b > a, b, a);
 }
 
+// Runs of single elements: the exponential goes over all of them at once, the rest run by run, while they are in cache.
+template <class T>
+void softmax_elements(const Segments& g, const T* x, T* y) {
+    constexpr int lanes = Vec<T>::lanes;
+    constexpr int64_t cached = 1 << 12;
+    for (int64_t s0 = g.begin, s1 = s0; s0 < g.end; s0 = s1) {
+        const int64_t first = g.offsets[s0];
+        while (s1 < g.end && (s1 == s0 || g.offsets[s1 + 1] - first <= cached)) ++s1;
+        const int64_t last = g.offsets[s1];
+        for (int64_t s = s0; s < s1; ++s) {
+            T top = MaxOp::identity<T>;
+            for (int64_t k = g.offsets[s]; k < g.offsets[s + 1]; ++k) top = x[k] > top ? x[k] : top;
+            if (top == MaxOp::identity<T>) top = 0;  // −∞ only: exp gives zeros, and so do we
+            for (int64_t k = g.offsets[s]; k < g.offsets[s + 1]; ++k) y[k] = x[k] - top;
+        }
+        int64_t k = first;
+        for (; k + lanes <= last; k += lanes) exp(Vec<T>::load(y + k)).store(y + k);
+        if (k < last) exp(Vec<T>::load(y + k, int(last - k), T(0))).store(y + k, int(last - k));
+        for (int64_t s = s0; s < s1; ++s) {
+            T sum = 0;
+            const int64_t from = g.offsets[s], n = g.offsets[s + 1] - from;
+            if (n >= long_run) {
+                Canonical<T, SumOp> acc;
+                canonical_for(
+                    acc,
+                    n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
+                        part = part + (count == lanes ? Vec<T>::load(y + from + i)
+                                                      : Vec<T>::load(y + from + i, count, T(0)));
+                    });
+                sum = acc.total();
+            } else {
+                for (int64_t i = from; i < from + n; ++i) sum += y[i];
+            }
+            const T scale = sum == T(0) ? T(0) : T(1) / sum;
+            for (int64_t i = from; i < from + n; ++i) y[i] *= scale;
+        }
+    }
+}
+
 template <class T>
 void softmax(const Segments& g, const void* from, void* to) {
     const T* x = static_cast<const T*>(from);
     T* y = static_cast<T*>(to);
+    if (g.stride == 1) return softmax_elements(g, x, y);
     constexpr T lowest = MaxOp::identity<T>;
     for (int64_t s = g.begin; s < g.end; ++s)
         for (int64_t c = 0; c < g.width; c += Vec<T>::lanes) {

@@ -1,0 +1,24 @@
+// Rows and elements picked and put by index. Arrays are dense: (outer, n, inner) on one side, (outer, size, inner) on the
+// other, and ids in [0, size) say which place along `size` belongs to j < n. Memory traffic: what is picked or put, once.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/types.h"
+
+namespace mercer::cpu {
+
+struct Indexed {
+    int64_t outer, n, inner, size;
+    const int64_t* ids;
+    bool rows;  // ids (n), the same for every outer and inner; else (outer, n, inner)
+};
+
+/// to[o, j] = from[o, ids[j]], whole rows.
+void pick_rows(const Indexed& a, DType dtype, const void* from, void* to);
+/// to[o, ids[j]] = from[o, j]; of several the last stays.
+void put(const Indexed& a, DType dtype, const void* from, void* to);
+/// to[o, ids[j]] += from[o, j], in ascending j, from 0 on: `to` need not be set before.
+void add_up(const Indexed& a, DType dtype, const void* from, void* to);
+
+}  // namespace mercer::cpu
