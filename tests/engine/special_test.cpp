@@ -60,7 +60,7 @@ Point bivariate_point() {
 }
 
 struct Subject {
-    const char* name;
+    std::string name;
     Var (*f)(const std::vector<Var>&);
     void (*exact)(Number&, const std::vector<Number>&);
     Point (*point)();
