@@ -111,7 +111,7 @@ const Function list[] = {
          return 1 + std::log1p(-x) + std::fabs(3.14 / std::tan(3.14159265358979 * distance(x)));
      }},
     {"trigamma", math_trigamma, oracle::trigamma, trigamma, -20, 40, 1.0, 4.0},
-    {"normal_icdf", math_normal_icdf, oracle::normal_icdf, normal_icdf, 0, 1, 3.0, 4.0},
+    {"normal_icdf", math_normal_icdf, oracle::normal_icdf, normal_icdf, 0, 1, 3.5, 4.0},
 };
 
 }  // namespace
