@@ -10,10 +10,9 @@
 namespace mercer::cpu {
 namespace {
 
-constexpr int64_t ahead = 8;       // rows between asking and using
-constexpr int64_t short_row = 16;  // elements; longer ones are worth sorting their ids for
-constexpr int64_t worth_it =
-    1 << 14;  // elements from which a second thread is worth a second look at all ids
+constexpr int64_t ahead = 8;           // rows between asking and using
+constexpr int64_t short_row = 16;      // elements; longer ones are worth sorting their ids for
+constexpr int64_t worth_it = 1 << 14;  // elements from which sorting is worth it
 
 template <class F>
 void visit_bits(DType dtype, F f) {
@@ -24,25 +23,17 @@ void visit_bits(DType dtype, F f) {
     }
 }
 
-// Few short rows, one after the other in memory: every thread looks at all ids and takes those of its own places, so
-// that a place's terms stay in order. What is another's goes to spare places, without a branch to guess.
+// Few short rows, one after the other in memory: one thread, in ascending j.
 template <class T, class Join>
 void join_places(const Indexed& a, const T* from, T* to, Join join) {
-    const int64_t parts = a.n * a.inner < worth_it ? 1 : std::min<int64_t>(thread_count(), 4);
-    parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
-        constexpr int64_t spares = 64;
-        T spare[spares * short_row] = {};
-        for (int64_t part = begin; part < end; ++part) {
-            const int64_t first = a.size * part / parts,
-                          places = a.size * (part + 1) / parts - first;
-            for (int64_t j = 0; j < a.n; ++j) {
-                const int64_t id = a.ids[j] - first;
-                T* place = uint64_t(id) < uint64_t(places) ? to + (first + id) * a.inner
-                                                           : spare + j % spares * short_row;
-                for (int64_t c = 0; c < a.inner; ++c) join(place[c], from[j * a.inner + c]);
-            }
-        }
-    });
+    if (a.inner == 1) {
+        const int64_t n = a.n, *ids = a.ids;
+        for (int64_t j = 0; j < n; ++j) join(to[ids[j]], from[j]);
+        return;
+    }
+    for (int64_t j = 0; j < a.n; ++j)
+        for (int64_t c = 0; c < a.inner; ++c)
+            join(to[a.ids[j] * a.inner + c], from[j * a.inner + c]);
 }
 
 // Every (outer, inner) is a line by itself: a thread takes some, and goes along j.
