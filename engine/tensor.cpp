@@ -1,5 +1,6 @@
 #include "engine/tensor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -70,6 +71,30 @@ Tensor Tensor::arange(int64_t n, DType dtype, double first, double step) {
     visit(dtype, [&]<class T>(T) {
         T* p = static_cast<T*>(t.raw());
         for (int64_t i = 0; i < n; ++i) p[i] = T(first + step * double(i));
+    });
+    return t;
+}
+
+Tensor Tensor::linspace(double first, double last, int64_t n, DType dtype) {
+    if (!is_floating(dtype))
+        throw DTypeError("linspace", "makes f32 and f64, not " + std::string(name_of(dtype)));
+    Tensor t = empty({n}, dtype);
+    visit(dtype, [&]<class T>(T) {
+        T* p = static_cast<T*>(t.raw());
+        for (int64_t i = 0; i < n; ++i) {  // from the nearer end, so that both are met exactly
+            const double u = n > 1 ? double(i) / double(n - 1) : 0;
+            p[i] = T(2 * i < n ? first + u * (last - first) : last - (1 - u) * (last - first));
+        }
+    });
+    return t;
+}
+
+Tensor Tensor::eye(int64_t rows, int64_t columns, DType dtype) {
+    Tensor t = zeros({rows, columns < 0 ? rows : columns}, dtype);
+    visit(dtype, [&]<class T>(T) {
+        T* p = static_cast<T*>(t.raw());
+        for (int64_t i = 0; i < std::min(t.shape()[0], t.shape()[1]); ++i)
+            p[i * (t.shape()[1] + 1)] = T(1);
     });
     return t;
 }

@@ -32,6 +32,10 @@ public:
     static Tensor scalar(double value, DType dtype = DType::f32) { return full({}, value, dtype); }
     /// first, first + step, …: `n` values.
     static Tensor arange(int64_t n, DType dtype = DType::f32, double first = 0, double step = 1);
+    /// `n` values evenly from first to last, both included (n = 1: first). Floating dtypes: DTypeError.
+    static Tensor linspace(double first, double last, int64_t n, DType dtype = DType::f32);
+    /// 1 on the diagonal, (rows, columns); columns = −1: square.
+    static Tensor eye(int64_t rows, int64_t columns = -1, DType dtype = DType::f32);
     /// A copy of `values`, which must fill `shape`.
     template <class T>
     static Tensor from(std::span<const T> values, const Shape& shape) {

@@ -161,14 +161,14 @@ Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) 
 }
 
 Tensor cumsum(const Tensor& x, int axis, bool exclusive, bool reverse) {
-    return Cumsum::forward({normal_axis("cumsum", axis, x.rank()), exclusive, reverse}, {&x, 1});
+    return compute<Cumsum>({normal_axis("cumsum", axis, x.rank()), exclusive, reverse}, {&x, 1});
 }
 Tensor cumprod(const Tensor& x, int axis, bool exclusive, bool reverse) {
-    return Cumprod::forward({normal_axis("cumprod", axis, x.rank()), exclusive, reverse}, {&x, 1});
+    return compute<Cumprod>({normal_axis("cumprod", axis, x.rank()), exclusive, reverse}, {&x, 1});
 }
 Tensor linear_recurrence(const Tensor& a, const Tensor& b, int axis, bool reverse) {
     const Tensor x[] = {a, b};
-    return LinearRecurrence::forward({normal_axis("linear_recurrence", axis, b.rank()), reverse},
+    return compute<LinearRecurrence>({normal_axis("linear_recurrence", axis, b.rank()), reverse},
                                      x);
 }
 

@@ -155,7 +155,7 @@ std::array<Tensor, 2> TopK::forward(const Attrs& attrs, std::span<const Tensor> 
 
 std::pair<Tensor, Tensor> sort(const Tensor& x, int axis, bool descending) {
     auto [values, indices] =
-        Sort::forward({normal_axis("sort", axis, x.rank()), descending}, {&x, 1});
+        compute<Sort>({normal_axis("sort", axis, x.rank()), descending}, {&x, 1});
     return {values, indices};
 }
 Tensor argsort(const Tensor& x, int axis, bool descending) {
@@ -163,7 +163,7 @@ Tensor argsort(const Tensor& x, int axis, bool descending) {
 }
 std::pair<Tensor, Tensor> topk(const Tensor& x, int64_t k, int axis, bool largest) {
     auto [values, indices] =
-        TopK::forward({k, normal_axis("topk", axis, x.rank()), largest}, {&x, 1});
+        compute<TopK>({k, normal_axis("topk", axis, x.rank()), largest}, {&x, 1});
     return {values, indices};
 }
 

@@ -60,7 +60,8 @@ Case pointwise_case(const OperationInfo& info, std::vector<Input> inputs) {
             },
             // Left of 0 gelu's error is one of eps·|x|, Φ₂'s one of eps; special_test has those and
             // the incomplete functions to their own bounds.
-            name == "gelu" || loose(info.source) ? 64.0 : 6.0, false};
+            name == "gelu" || loose(info.source) ? 64.0 : 6.0, false,
+            pointwise_needs(*info.pointwise) != 0};  // steps: cases/rounding.cpp
 }
 
 }  // namespace

@@ -144,3 +144,19 @@ TEST_CASE("conventions: empty reductions, filtered rows, NaN") {
     CHECK(where(Tensor::full({1}, 0, DType::boolean), Tensor::from({nan}), Tensor::from({1}))
               .item<float>() == 1);
 }
+
+TEST_CASE("linspace meets both ends, eye has ones on its diagonal") {
+    for (int64_t n : {2, 7, 1000}) {
+        const auto x = Tensor::linspace(-0.1, 0.7, n, DType::f64).to_vector<double>();
+        CHECK(x.front() == -0.1);
+        CHECK(x.back() == 0.7);
+        for (size_t i = 1; i < x.size(); ++i)
+            CHECK(x[i] - x[i - 1] == doctest::Approx(0.8 / double(n - 1)).epsilon(1e-9));
+    }
+    CHECK(Tensor::linspace(3, 5, 1).to_vector<double>() == std::vector<double>{3});
+    CHECK(Tensor::linspace(3, 5, 0).count() == 0);
+    CHECK_THROWS_AS(Tensor::linspace(0, 1, 3, DType::i64), DTypeError);
+    CHECK(Tensor::eye(2, 3, DType::i32).to_vector<double>() ==
+          std::vector<double>{1, 0, 0, 0, 1, 0});
+    CHECK(Tensor::eye(2).to_vector<double>() == std::vector<double>{1, 0, 0, 1});
+}

@@ -47,6 +47,43 @@ int gelu(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) {
     mpfr_mul(y, y, x, r);
     return mpfr_div_ui(y, y, 2, r);
 }
+int round_even(mpfr_t y, const mpfr_t x, mpfr_rnd_t) { return mpfr_roundeven(y, x); }
+int sign(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) { return mpfr_set_si(y, mpfr_sgn(x), r); }
+int reciprocal(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) { return mpfr_ui_div(y, 1, x, r); }
+int softsign(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) {
+    mpfr_abs(y, x, r);
+    mpfr_add_ui(y, y, 1, r);
+    return mpfr_div(y, x, y, r);
+}
+int silu(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) {
+    sigmoid(y, x, r);
+    return mpfr_mul(y, y, x, r);
+}
+int log_sigmoid(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) {
+    mpfr_neg(y, x, r);
+    softplus(y, y, r);
+    return mpfr_neg(y, y, r);
+}
+int leaky_relu(mpfr_t y, const mpfr_t x, const mpfr_t slope, mpfr_rnd_t r) {
+    return mpfr_sgn(x) > 0 ? mpfr_set(y, x, r) : mpfr_mul(y, x, slope, r);
+}
+int elu(mpfr_t y, const mpfr_t x, const mpfr_t alpha, mpfr_rnd_t r) {
+    if (mpfr_sgn(x) > 0) return mpfr_set(y, x, r);
+    mpfr_expm1(y, x, r);
+    return mpfr_mul(y, y, alpha, r);
+}
+int selu(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) {
+    elu(y, x, Number(1.6732632423543772).v, r);
+    return mpfr_mul_d(y, y, 1.0507009873554805, r);
+}
+int clamp(mpfr_t y, const mpfr_t x, const mpfr_t low, const mpfr_t high, mpfr_rnd_t r) {
+    return mpfr_set(y, mpfr_less_p(x, low) ? low : mpfr_greater_p(x, high) ? high : x, r);
+}
+int lerp(mpfr_t y, const mpfr_t a, const mpfr_t b, const mpfr_t t, mpfr_rnd_t r) {
+    mpfr_sub(y, b, a, r);
+    mpfr_mul(y, y, t, r);
+    return mpfr_add(y, y, a, r);
+}
 int absolute(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) { return mpfr_abs(y, x, r); }
 int negative(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) { return mpfr_neg(y, x, r); }
 
@@ -73,6 +110,21 @@ constexpr Row rows[] = {{"add", nullptr, mpfr_add},
                         {"softplus", softplus, nullptr},
                         {"relu", relu, nullptr},
                         {"gelu", gelu, nullptr},
+                        {"floor", mpfr_rint_floor, nullptr},
+                        {"ceil", mpfr_rint_ceil, nullptr},
+                        {"round", round_even, nullptr},
+                        {"trunc", mpfr_rint_trunc, nullptr},
+                        {"sign", sign, nullptr},
+                        {"reciprocal", reciprocal, nullptr},
+                        {"rsqrt", mpfr_rec_sqrt, nullptr},
+                        {"softsign", softsign, nullptr},
+                        {"silu", silu, nullptr},
+                        {"log_sigmoid", log_sigmoid, nullptr},
+                        {"leaky_relu", nullptr, leaky_relu},
+                        {"elu", nullptr, elu},
+                        {"selu", selu, nullptr},
+                        {"clamp", nullptr, nullptr, clamp},
+                        {"lerp", nullptr, nullptr, lerp},
                         {"betainc", nullptr, nullptr, betainc},
                         {"betaincinv", nullptr, nullptr, betaincinv},
                         {"bivariate_normal_cdf", nullptr, nullptr, bivariate_normal_cdf},
