@@ -70,6 +70,20 @@ void add_ops_convolution() {
                             {"8x64x56x56 k1 to 128", {8, 64, 56, 56}, {128, 64, 1, 1}},
                             {"8x128x56x56 k3 depthwise", {8, 128, 56, 56}, {128, 1, 3, 3}, 128}})
         add(s);
+    add_op("conv_transpose1d/50x128x64 k3 to 300", {.flops = 2.0 * 50 * 128 * 64 * 300 * 3},
+           [](DType dtype) {
+               return [x = cast(normal(1, {50, 128, 64}), dtype),
+                       w = cast(normal(2, {128, 300, 3}), dtype)] {
+                   benchmark::DoNotOptimize(conv_transpose1d(x, w));
+               };
+           });
+    add_op("conv_transpose2d/8x64x56x56 k3 to 64", {.flops = 2.0 * 8 * 64 * 56 * 56 * 64 * 9},
+           [](DType dtype) {
+               return [x = cast(normal(1, {8, 64, 56, 56}), dtype),
+                       w = cast(normal(2, {64, 64, 3, 3}), dtype)] {
+                   benchmark::DoNotOptimize(conv_transpose2d(x, w));
+               };
+           });
     const Shape x{8, 64, 112, 112}, line{50, 128, 512};
     const double quarter = double(count(x)) / 4;
     add_pool("max_pool2d/8x64x112x112 k3 s2", x, quarter,

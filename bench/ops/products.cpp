@@ -27,6 +27,10 @@ void add_ops_products() {
         [](const Tensor& a, const Tensor& b) { return matmul(a, transpose(b)); });
     add("matmul/1024 both transposed", square, square, 2 * n3, 3 * n2,
         [](const Tensor& a, const Tensor& b) { return matmul(transpose(a), transpose(b)); });
+    add("linear/1024 with gelu", square, square, 2 * n3, 3 * n2,
+        [](const Tensor& a, const Tensor& b) {
+            return linear(a, b, Tensor::zeros({1024}, a.dtype()), Activation::gelu);
+        });
     add("matmul/64 of 128x64x128", {64, 128, 64}, {64, 64, 128}, 64 * 2.0 * 128 * 64 * 128,
         64 * (2 * 128.0 * 64 + 128 * 128), product);
     add("matmul/4096 of 8x8x8", {4096, 8, 8}, {4096, 8, 8}, 4096 * 2.0 * 512, 4096 * 3 * 64.0,

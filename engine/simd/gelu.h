@@ -7,7 +7,7 @@
 // result is below half an ULP of what is added to it or of 1.
 // double: by Φ and φ.
 //
-// Largest error measured over all floats: gelu 1.61 ULP of the result for x > 0 and 0.95 ULP of x
+// Largest error measured, every fourth float up to ±10: gelu 1.61 ULP of the result for x > 0 and 0.95 ULP of x
 // left of 0 (the result itself has a relative error below 3e-6 down to -3, 1e-2 at -5); gelu' 1.62
 // ULP of the larger of it and ½.
 #pragma once
