@@ -14,17 +14,23 @@
 
 namespace mercer::MERCER_ISA {
 
+/// Ten of the twenty Gauss–Legendre nodes on [−1, 1] (the others are their negatives), and their weights. The arrays are
+/// local: a device has no static ones of the host's.
 struct GaussNodes {
-    static constexpr double x[10] = {0x1.fc7b5a0c71cep-1,  0x1.ed8dba7bd769fp-1,
-                                     0x1.d31064173fd92p-1, 0x1.ada0bd5efd6e7p-1,
-                                     0x1.7e1f37346a54ep-1, 0x1.45a8d3fa710dbp-1,
-                                     0x1.05905c13f7ff7p-1, 0x1.7eaccf15652c4p-2,
-                                     0x1.d281636928bcp-3,  0x1.3973df98b86bp-4},
-                            weight[10] = {0x1.209680274e8afp-6, 0x1.4c9b5ea53b67fp-5,
-                                          0x1.00b467df7e475p-4, 0x1.5519fe196e24ap-4,
-                                          0x1.a1817a317a821p-4, 0x1.e41ff31573b48p-4,
-                                          0x1.0db2c5db26dffp-3, 0x1.230348f34a535p-3,
-                                          0x1.31819b52c5992p-3, 0x1.38d6c490a337p-3};
+    static MERCER_INLINE double x(int i) {
+        constexpr double at[] = {0x1.fc7b5a0c71cep-1,  0x1.ed8dba7bd769fp-1, 0x1.d31064173fd92p-1,
+                                 0x1.ada0bd5efd6e7p-1, 0x1.7e1f37346a54ep-1, 0x1.45a8d3fa710dbp-1,
+                                 0x1.05905c13f7ff7p-1, 0x1.7eaccf15652c4p-2, 0x1.d281636928bcp-3,
+                                 0x1.3973df98b86bp-4};
+        return at[i];
+    }
+    static MERCER_INLINE double weight(int i) {
+        constexpr double at[] = {0x1.209680274e8afp-6, 0x1.4c9b5ea53b67fp-5, 0x1.00b467df7e475p-4,
+                                 0x1.5519fe196e24ap-4, 0x1.a1817a317a821p-4, 0x1.e41ff31573b48p-4,
+                                 0x1.0db2c5db26dffp-3, 0x1.230348f34a535p-3, 0x1.31819b52c5992p-3,
+                                 0x1.38d6c490a337p-3};
+        return at[i];
+    }
 };
 
 /// asin r for |r| ≤ 0.925: 2 atan(r/(1 + √(1 − r²)))
@@ -45,10 +51,10 @@ MERCER_INLINE Vec<double> bivariate_moderate(Vec<double> h, Vec<double> k, Vec<d
     Vec<double> sum(0.0);
     for (int i = 0; i < 10; ++i)
         for (int side = -1; side <= 1; side += 2) {
-            const double x = side * GaussNodes::x[i];
+            const double x = side * GaussNodes::x(i);
             const Vec<double> s = sin(fma(angle, Vec<double>(x), angle));
             const Vec<double> f = exp((s * hk - hs) / ((one - s) * (one + s)));
-            sum = fma(f, Vec<double>(GaussNodes::weight[i]), sum);
+            sum = fma(f, Vec<double>(GaussNodes::weight(i)), sum);
         }
     return fma(sum * angle, Vec<double>(0.15915494309189533577), normal_mass(h) * normal_mass(k));
 }
@@ -74,12 +80,12 @@ MERCER_INLINE Vec<double> bivariate_strong(Vec<double> x, Vec<double> y, Vec<dou
     v = v - select(hk > limit, edge, zero);
     for (int i = 0; i < 10; ++i)
         for (int side = -1; side <= 1; side += 2) {
-            const double node = side * GaussNodes::x[i];
+            const double node = side * GaussNodes::x(i);
             const Vec<double> r = root * Vec<double>(0.5 * (1 + node)), xs = r * r;
             const Vec<double> rs = sqrt(one - xs), q = one + rs;
             const Vec<double> e = exp(clamp_high(hk * xs * -half / (q * q), 600.0)) / rs;
             const Vec<double> f = weight(xs) * (e - (one + c * xs * (one + d * xs)));
-            v = fma(root * f, Vec<double>(0.5 * GaussNodes::weight[i]), v);
+            v = fma(root * f, Vec<double>(0.5 * GaussNodes::weight(i)), v);
         }
     v = select(as > zero, v * Vec<double>(0.15915494309189533577), zero);
     const Vec<double> with = normal_mass(-select(h > k, h, k)) - v;

@@ -206,19 +206,18 @@ MERCER_OUTLINE Vec<double> digamma_for(Vec<double> x) {
 
 constexpr double factorial(int n) { return n < 2 ? 1.0 : n * factorial(n - 1); }
 
-/// B₂ₖ (2k + n − 1)!/(2k)!
-template <int n>
-struct PolygammaSeries {
-    static constexpr double ratio(int k) { return factorial(2 * k + n - 1) / factorial(2 * k); }
-    static constexpr double c[] = {
-        ratio(1) / 6,     -ratio(2) / 30,         ratio(3) / 42,
-        -ratio(4) / 30,   ratio(5) * 5 / 66,      -ratio(6) * 691 / 2730,
-        ratio(7) * 7 / 6, -ratio(8) * 3617 / 510, ratio(9) * 43867 / 798};
-};
+/// (2k + n − 1)!/(2k)!
+constexpr double factorial_ratio(int n, int k) {
+    return factorial(2 * k + n - 1) / factorial(2 * k);
+}
 /// (−1)ⁿ⁺¹ ψ_n at y ≥ 12: (n − 1)!/yⁿ + n!/2yⁿ⁺¹ + Σ B₂ₖ (2k + n − 1)!/((2k)! y²ᵏ⁺ⁿ).
 template <int n>
 MERCER_INLINE Vec<double> polygamma_series(Vec<double> y) {
-    constexpr auto& c = PolygammaSeries<n>::c;
+    constexpr double c[] = {factorial_ratio(n, 1) / 6,          -factorial_ratio(n, 2) / 30,
+                            factorial_ratio(n, 3) / 42,         -factorial_ratio(n, 4) / 30,
+                            factorial_ratio(n, 5) * 5 / 66,     -factorial_ratio(n, 6) * 691 / 2730,
+                            factorial_ratio(n, 7) * 7 / 6,      -factorial_ratio(n, 8) * 3617 / 510,
+                            factorial_ratio(n, 9) * 43867 / 798};
     constexpr double first = factorial(n - 1), half = factorial(n) / 2;
     const Vec<double> r = Vec<double>(1.0) / y, u = r * r;
     Vec<double> s = u * horner(u, +c[0], +c[1], +c[2], +c[3], +c[4], +c[5], +c[6], +c[7], +c[8]);
