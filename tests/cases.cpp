@@ -5,6 +5,7 @@
 
 #include "engine/random.h"
 #include "tests/cases/families.h"
+#include "tests/support/emulated.h"
 
 namespace cases {
 namespace {
@@ -21,14 +22,17 @@ std::vector<Case> all(bool big) {
 #define FAMILY(name) add_##name(list, big);
 #include "tests/case_families.inc"
 #undef FAMILY
-#if MERCER_EMULATED
-    // An emulator is twenty times slower: the first four cases of every operation, and every fourth of the others.
-    std::map<std::string, size_t> seen;
-    std::erase_if(list, [&](const Case& c) {
-        const size_t k = seen[c.name.substr(0, c.name.find(' '))]++;
-        return k >= 4 && k % 4 != 0;
-    });
-#endif
+    if (emulated) {
+        std::map<std::string, size_t> seen;
+        const size_t whole = list.size(), first = big ? 1 : 3;
+        std::erase_if(list, [&](const Case& c) {
+            const size_t k = seen[c.name.substr(0, c.name.find(' '))]++;
+            return k >= first && k % 8 != 0;
+        });
+        reduced_under_emulation((std::to_string(list.size()) + " of " + std::to_string(whole) +
+                                 (big ? " large cases" : " small cases"))
+                                    .c_str());
+    }
     return list;
 }
 

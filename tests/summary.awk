@@ -2,7 +2,8 @@
 # and as the last line `N passed, M failed, K skipped`. Exit status 1 if anything failed or nothing ran.
 #
 # A doctest program counts its test cases; any other test counts one. A test case that lacks something prints a line
-# `[skipped] reason` and returns: it is skipped, not passed. A program that dies counts at least one failure.
+# `[skipped] reason` and returns: it is skipped, not passed. One that did less than all prints `[reduced] what`: it
+# counts as passed, and the line is repeated. A program that dies counts at least one failure.
 
 function number(text) { sub(/^[ ]*/, "", text); return text + 0 }
 
@@ -29,6 +30,8 @@ match($0, /^[0-9]+: /) {
     } else if (line ~ /^\[skipped\]/) {
         skips[id]++
         reasons[++reason_count] = name[id] ": " substr(line, 11)
+    } else if (line ~ /^\[reduced\]/) {
+        less[++less_count] = name[id] ": " substr(line, 11)
     }
     if (line ~ /^(Test command|Working Directory|Test timeout computed to be): /) next
     if (result[id] == "failed") said[id, ++said_count[id]] = line
@@ -57,6 +60,8 @@ END {
     }
     if (reason_count) print "\nSkipped:"
     for (i = 1; i <= reason_count; ++i) print "  " reasons[i]
+    if (less_count) print "\nReduced:"
+    for (i = 1; i <= less_count; ++i) print "  " less[i]
     if (!tests) print "\nNo test ran."
     else if (ctest_status && !failed) print "\nctest itself failed: status " ctest_status
     if (!failed && (!tests || ctest_status)) failed = 1

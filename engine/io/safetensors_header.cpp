@@ -121,22 +121,25 @@ private:
 };
 
 bool Events::unexpected(const std::string& found) {
-    const auto refuse = [&](Reject code, const char* expected) {
-        reject(code, "found " + found + ", expected " + expected);
+    struct Wanted {
+        Reject code;
+        const char* what;
     };
-    switch (state_) {
-        case State::top: refuse(Reject::header_not_object, "the header's object");
-        case State::entry: refuse(Reject::entry_not_object, "the object that describes a tensor");
-        case State::dtype: refuse(Reject::dtype_not_string, "the element type's name");
-        case State::shape: refuse(Reject::shape_not_array, "an array of sizes");
-        case State::sizes: refuse(Reject::dimension_not_integer, "a size, a whole number");
-        case State::span: refuse(Reject::offsets_not_array, "the array [begin, end]");
-        case State::offsets: refuse(Reject::offset_not_integer, "an offset, a whole number");
-        case State::metadata: refuse(Reject::metadata_not_object, "an object of strings");
-        case State::metadata_values: refuse(Reject::metadata_not_string, "a string");
-        default: refuse(Reject::invalid_syntax, "a key");  // the parser itself sees to it
-    }
-    __builtin_unreachable();
+    const Wanted wanted = [&]() -> Wanted {
+        switch (state_) {
+            case State::top: return {Reject::header_not_object, "the header's object"};
+            case State::entry: return {Reject::entry_not_object, "the object that describes a tensor"};
+            case State::dtype: return {Reject::dtype_not_string, "the element type's name"};
+            case State::shape: return {Reject::shape_not_array, "an array of sizes"};
+            case State::sizes: return {Reject::dimension_not_integer, "a size, a whole number"};
+            case State::span: return {Reject::offsets_not_array, "the array [begin, end]"};
+            case State::offsets: return {Reject::offset_not_integer, "an offset, a whole number"};
+            case State::metadata: return {Reject::metadata_not_object, "an object of strings"};
+            case State::metadata_values: return {Reject::metadata_not_string, "a string"};
+            default: return {Reject::invalid_syntax, "a key"};  // the parser itself sees to it
+        }
+    }();
+    reject(wanted.code, "found " + found + ", expected " + wanted.what);
 }
 
 bool Events::number_unsigned(uint64_t x) {

@@ -63,7 +63,7 @@ void pick(const Tensor& out, const Tensor& x, const Tensor& index, int axis) {
     const int64_t d = walk.strides[0][last], s = walk.strides[1][last], w = walk.strides[2][last],
                   step = x.strides()[axis],
                   piece = s == 1 && w != 0 && walk.rows() > 1 ? 64 : 1 << 14,
-                  pieces = (walk.cols() + piece - 1) / piece, rows = walk.rows();
+                  pieces = (walk.cols() + piece - 1) / piece;
     parallel_for(walk.rows() * pieces, grain_for(std::min(piece, walk.cols())),
                  [&](int64_t begin, int64_t end) {
                      for (int64_t item = begin; item < end; ++item) {

@@ -8,8 +8,9 @@ namespace mercer {
 
 /// `ids`, which must be i64 of the shape x without its last axis, as labels: −1 where `ignore`.
 /// ValueError for another one outside [0, classes).
-Tensor row_labels(const char* operation, const Shape& x, const Tensor& ids, int64_t ignore);
-int64_t labelled(const Tensor& labels);
+MERCER_API Tensor row_labels(const char* operation, const Shape& x, const Tensor& ids,
+                             int64_t ignore);
+MERCER_API int64_t labelled(const Tensor& labels);
 
 /// Losses of rows (or elements) to one, `counted` of them in the mean.
 template <class X>

@@ -30,13 +30,13 @@ struct MERCER_API Pad {
 };
 
 /// Checks `before` and `after` (a size for each axis) against x.
-Pad::Attrs pad_range(const Shape& x, std::span<const int64_t> before,
-                     std::span<const int64_t> after, double value);
+MERCER_API Pad::Attrs pad_range(const Shape& x, std::span<const int64_t> before,
+                                std::span<const int64_t> after, double value);
 
 /// The operation itself, without a tape or on one.
 Tensor padded(const Tensor& x, const Pad::Attrs& attrs);
 
 /// Where the elements of one padded axis of size n come from.
-Tensor border_index(int64_t n, int64_t before, int64_t after, PadMode mode);
+MERCER_API Tensor border_index(int64_t n, int64_t before, int64_t after, PadMode mode);
 
 }  // namespace mercer

@@ -20,8 +20,9 @@ struct MERCER_API MaxPool2d {
 };
 
 /// Windows over one or two spatial axes; a stride that is absent is the kernel. Checks shapes and numbers.
-ConvolutionAttrs window_attrs(const char* operation, int axes, const Shape& x, const Shape& kernel,
-                              const Shape& stride, const Shape& pads);
+MERCER_API ConvolutionAttrs window_attrs(const char* operation, int axes, const Shape& x,
+                                         const Shape& kernel, const Shape& stride,
+                                         const Shape& pads);
 
 MERCER_API Tensor largest_of_windows(const Tensor& x, const ConvolutionAttrs& windows);
 

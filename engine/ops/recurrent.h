@@ -58,9 +58,10 @@ struct MERCER_API Gru {
 };
 
 /// What lstm and gru check before anything is computed; returns H.
-int64_t check_recurrent(const char* operation, int gates, const Tensor& x, const Tensor& w_ih,
-                        const Tensor& w_hh, std::span<const Tensor> biases,
-                        std::span<const Tensor> states, const Tensor& lengths);
+MERCER_API int64_t check_recurrent(const char* operation, int gates, const Tensor& x,
+                                   const Tensor& w_ih, const Tensor& w_hh,
+                                   std::span<const Tensor> biases,
+                                   std::span<const Tensor> states, const Tensor& lengths);
 
 /// Biases and initial states, zeros where absent.
 template <class X>
