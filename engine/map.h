@@ -13,10 +13,13 @@
 //   y = map(swish(), x);
 #pragma once
 
+#ifndef MERCER_KERNEL_ISA
+#include <algorithm>
+#endif
 #include <type_traits>
 
 #include "engine/cpu/dispatch.h"
-#include "engine/cpu/pointwise_kernels.h"
+#include "engine/cpu/pointwise_sum_kernels.h"
 #include "engine/simd/gelu.h"
 #include "engine/simd/logistic.h"
 
@@ -46,17 +49,22 @@ struct FromLambda {
     extern const cpu::PointwiseKernels name##_map;                         \
     const cpu::PointwiseKernels name##_map =                               \
         pointwise_kernels<FromLambda<decltype(name##_formula)>, arity>(4); \
+    extern const cpu::PointwiseSums name##_map_sum;                        \
+    const cpu::PointwiseSums name##_map_sum =                              \
+        pointwise_sums<FromLambda<decltype(name##_formula)>, arity>();     \
     }
 
 #else
 
-#define MERCER_MAP(name, arity, ...)                                         \
-    namespace mercer {                                                       \
-    MERCER_DISPATCH(cpu::PointwiseKernels, name##_map)                       \
-    }                                                                        \
-    const mercer::PointwiseOp& name() {                                      \
-        static constexpr mercer::PointwiseOp op{#name, &mercer::name##_map}; \
-        return op;                                                           \
+#define MERCER_MAP(name, arity, ...)                                        \
+    namespace mercer {                                                      \
+    MERCER_DISPATCH(cpu::PointwiseKernels, name##_map)                      \
+    MERCER_DISPATCH(cpu::PointwiseSums, name##_map_sum)                     \
+    }                                                                       \
+    const mercer::PointwiseOp& name() {                                     \
+        static constexpr mercer::PointwiseOp op{#name, &mercer::name##_map, \
+                                                &mercer::name##_map_sum};   \
+        return op;                                                          \
     }
 
 namespace mercer {
@@ -67,8 +75,11 @@ const PointwiseOp& map_op() {
     static_assert(std::is_trivially_copyable_v<F>, "a map's captures must be trivially copyable");
     static constexpr cpu::PointwiseKernels kernels =
         MERCER_ISA::pointwise_kernels<MERCER_ISA::FromLambda<F>, n>(4);
+    static constexpr cpu::PointwiseSums sums =
+        MERCER_ISA::pointwise_sums<MERCER_ISA::FromLambda<F>, n>();
     static constexpr PointwiseOp op{"map",
-                                    +[]() -> const cpu::PointwiseKernels& { return kernels; }};
+                                    +[]() -> const cpu::PointwiseKernels& { return kernels; },
+                                    +[]() -> const cpu::PointwiseSums& { return sums; }};
     return op;
 }
 }  // namespace detail
@@ -83,11 +94,29 @@ requires(sizeof...(X) >= 1 && sizeof...(X) <= max_pointwise_inputs &&
     return y;
 }
 
+/// Σ f(x…) over all elements; f(x…) itself is not stored. Cost: one read of the operands.
+template <class F, class... X>
+requires(sizeof...(X) >= 1 && sizeof...(X) <= max_pointwise_inputs &&
+         (std::is_same_v<X, Tensor> && ...)) Tensor map_sum(F f, const X&... x) {
+    const Tensor* const in[] = {&x...};
+    Tensor y =
+        pointwise_sum(detail::map_op<F, int(sizeof...(X))>(), in, std::max({x.rank()...}), &f);
+    instruments::settle();
+    return y;
+}
+
 /// The same for a formula made by MERCER_MAP.
 template <class... X>
 requires(std::is_same_v<X, Tensor>&&...) Tensor map(const PointwiseOp& op, const X&... x) {
     const Tensor* const in[] = {&x...};
     Tensor y = pointwise(op, in);
+    instruments::settle();
+    return y;
+}
+template <class... X>
+requires(std::is_same_v<X, Tensor>&&...) Tensor map_sum(const PointwiseOp& op, const X&... x) {
+    const Tensor* const in[] = {&x...};
+    Tensor y = pointwise_sum(op, in, std::max({x.rank()...}));
     instruments::settle();
     return y;
 }

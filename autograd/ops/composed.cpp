@@ -6,12 +6,23 @@
 #include <string>
 
 #include "autograd/functions.h"
+#include "autograd/ops/pointwise.h"
 #include "engine/error.h"
 #include "engine/ops/loss_rows.h"
+#include "engine/ops/losses.h"
 
 namespace mercer {
 
 Var padded(const Var& x, const Pad::Attrs& attrs);  // autograd/ops/layout.cpp
+
+namespace {
+Var pointwise_of(const PointwiseOp& op, VarRefs x) {
+    return record_pointwise(op, pointwise_rule(), x);
+}
+Var pointwise_sum_of(const PointwiseOp& op, VarRefs x, int axes) {
+    return record_pointwise_sum(op, x, axes);
+}
+}  // namespace
 
 #define MERCER_VALUE Var
 #include "engine/ops/composed.inc"

@@ -10,6 +10,7 @@
 
 #include "autograd/functions.h"
 #include "autograd/record.h"
+#include "engine/cpu/layout.h"
 #include "engine/ops/pointwise/needs.h"
 #include "engine/ops/registry.h"
 
@@ -19,7 +20,18 @@ namespace {
 struct Attrs {
     const PointwiseOp* op;
     const void* state;
+    const Shape* summed = nullptr;  // of f(x…), if y is a sum over its last axes
 };
+
+// The cotangent of each f(x…): of a sum, its own, repeated.
+template <class X>
+X cotangent(const Vjp<X>& c) {
+    const Shape* shape = c.template attrs<Attrs>().summed;
+    if (!shape) return c.g();
+    Shape kept = c.g().shape();
+    while (kept.rank() < shape->rank()) kept.push_back(1);
+    return broadcast_to(reshape(c.g(), kept), *shape);
+}
 
 // Saved inputs x₀… of a node whose first x is input `first`.
 template <class X>
@@ -95,7 +107,7 @@ void forward_vjp(Vjp<Tensor>& c) {
     for (int k = 0; k < c.inputs(); ++k)
         if (c.wants(k)) wanted |= 1u << k;
     const PointwiseGradients out =
-        pointwise_backward(*attrs.op, c.g(), x, c.out_value(), wanted, attrs.state);
+        pointwise_backward(*attrs.op, cotangent(c), x, c.out_value(), wanted, attrs.state);
     for (int k = 0; k < c.inputs(); ++k)
         if (c.wants(k)) c.give(k, sum_to(out[size_t(k)], c.in_shape(k)));
 }
@@ -104,11 +116,12 @@ void forward_vjp_recorded(Vjp<Var>& c) {
     const Attrs& attrs = c.attrs<Attrs>();
     const int n = c.inputs();
     const std::vector<Tensor> x = saved_inputs(c, 0, n);
+    const Var g = cotangent(c);
     // Every ĝx is computed: the node has one output for each input, so that cotangents find their
     // place.
     const PointwiseGradients out =
-        pointwise_backward(*attrs.op, c.g().value(), x, c.out_value(), (1u << n) - 1u, attrs.state);
-    std::vector<Var> inputs{c.g()};
+        pointwise_backward(*attrs.op, g.value(), x, c.out_value(), (1u << n) - 1u, attrs.state);
+    std::vector<Var> inputs{g};
     for (int k = 0; k < n; ++k) inputs.push_back(c.in(k));
     inputs.push_back(Var(c.out_value()));  // a function of x, accounted for by the kernel
     const std::vector<Var> recorded =
@@ -167,18 +180,43 @@ const Rule& pointwise_rule() {
     return rule;
 }
 
-Var record_pointwise(const PointwiseOp& op, const Rule& rule, VarRefs x, const void* state,
-                     size_t state_bytes) {
+namespace {
+// Records the values of `op`, or their sum over the last `axes`.
+Var recorded(const PointwiseOp& op, const Rule& rule, VarRefs x, int axes, const void* state,
+             size_t state_bytes) {
     const Tensor* values[max_pointwise_inputs];
     for (size_t k = 0; k < x.size(); ++k) values[k] = &x[k]->value();
-    const Tensor y = pointwise(op, std::span(values, x.size()), state);
+    const std::span<const Tensor* const> in(values, x.size());
+    const Tensor y = axes ? pointwise_sum(op, in, axes, state) : pointwise(op, in, state);
     instruments::settle();
     Tape* tape = Tape::of(op.name, x);
     if (!tape) return Var(y);
     const void* kept_state = nullptr;
     if (state_bytes) kept_state = std::memcpy(tape->keep(state_bytes), state, state_bytes);
-    const auto* attrs = new (tape->keep(sizeof(Attrs))) Attrs{&op, kept_state};
+    auto* attrs = new (tape->keep(sizeof(Attrs))) Attrs{&op, kept_state};
+    if (axes) {
+        Shape shape = x[0]->shape();
+        for (const Var* v : x) shape = cpu::broadcast_shape(op.name, shape, v->shape());
+        attrs->summed = new (tape->keep(sizeof shape)) Shape(shape);
+    }
     return tape->append_one(rule, attrs, x, y, saved_by(rule, op, Tape::wanted(x)));
+}
+}  // namespace
+
+Var record_pointwise(const PointwiseOp& op, const Rule& rule, VarRefs x, const void* state,
+                     size_t state_bytes) {
+    return recorded(op, rule, x, 0, state, state_bytes);
+}
+
+Var record_pointwise_sum(const PointwiseOp& op, VarRefs x, int axes, const void* state,
+                         size_t state_bytes) {
+    // A derivative that reads the result of each element needs them all.
+    const bool store = pointwise_needs(op) & needs_output;
+    const Var y = recorded(op, pointwise_rule(), x, store ? 0 : axes, state, state_bytes);
+    if (!store) return y;
+    std::vector<int> last;
+    for (int a = 1; a <= axes; ++a) last.push_back(-a);
+    return sum(y, last);
 }
 
 #define MERCER_RECORD_BODY(name, x)                     \

@@ -18,8 +18,6 @@ MERCER_DISPATCH(cpu::VarianceTable, variance_table)
 namespace cpu {
 namespace {
 
-// Constants: the order of sums must not depend on threads or caches.
-constexpr int64_t long_chunk = 1 << 14;
 constexpr int64_t variance_chunk = 512;  // columns of it stay in the second-level cache
 
 int64_t chunks_of(int64_t n, int64_t chunk) {

@@ -11,6 +11,10 @@
 
 namespace mercer::cpu {
 
+/// Longer runs are cut here, their results reduced in the same way. A constant: the order of sums
+/// must not depend on threads or caches.
+inline constexpr int64_t long_chunk = 1 << 14;
+
 /// Over the axes in the mask, which become size 1. Without axes: each element on its own.
 Tensor reduce(Reduction op, const Tensor& x, unsigned axes);
 /// any and all give bool, count gives i64.

@@ -7,9 +7,24 @@
 
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/operation.h"
 #include "engine/ops/loss_rows.h"
+#include "engine/ops/losses.h"
 
 namespace mercer {
+
+namespace {
+Tensor checked(Tensor y) {
+    instruments::settle();
+    return y;
+}
+Tensor pointwise_of(const PointwiseOp& op, std::span<const Tensor* const> x) {
+    return checked(pointwise(op, x));
+}
+Tensor pointwise_sum_of(const PointwiseOp& op, std::span<const Tensor* const> x, int axes) {
+    return checked(pointwise_sum(op, x, axes));
+}
+}  // namespace
 
 #define MERCER_VALUE Tensor
 #include "engine/ops/composed.inc"

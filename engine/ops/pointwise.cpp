@@ -6,11 +6,14 @@
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/layout.h"
 #include "engine/cpu/pointwise.h"
+#include "engine/cpu/pointwise_sum.h"
+#include "engine/cpu/reduce.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
 #include "engine/ops/pointwise/needs.h"
 #include "engine/ops/registry.h"
+#include "engine/ops/rows.h"
 
 namespace mercer {
 namespace {
@@ -28,6 +31,15 @@ void require_same_dtype(const PointwiseOp& op, const Tensor& a, const Tensor& b)
                                       to_string(a.shape()) + " vs " +
                                       std::string(name_of(b.dtype())) + to_string(b.shape()) +
                                       "; use cast on one");
+}
+
+Shape common_shape(const PointwiseOp& op, std::span<const Tensor* const> x) {
+    Shape shape = x[0]->shape();
+    for (size_t k = 1; k < x.size(); ++k) {
+        require_same_dtype(op, *x[0], *x[k]);
+        if (!(x[k]->shape() == shape)) shape = cpu::broadcast_shape(op.name, shape, x[k]->shape());
+    }
+    return shape;
 }
 
 struct Operands {
@@ -75,11 +87,7 @@ Tensor pointwise_small(const PointwiseOp& op, const Tensor* const (&x)[n]) {
 Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const void* state) {
     const OperationScope scope(op.name, x);
     const int dtype = dtype_index(op, x[0]->dtype());
-    Shape shape = x[0]->shape();
-    for (size_t k = 1; k < x.size(); ++k) {
-        require_same_dtype(op, *x[0], *x[k]);
-        if (!(x[k]->shape() == shape)) shape = cpu::broadcast_shape(op.name, shape, x[k]->shape());
-    }
+    const Shape shape = common_shape(op, x);
     Tensor y = Tensor::empty(shape, x[0]->dtype());
     std::array<Strides, max_pointwise_inputs> strides;
     for (size_t k = 0; k < x.size(); ++k)
@@ -90,6 +98,55 @@ Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const 
     cpu::run_pointwise(kernels.forward[dtype], kernels.cost, shape, x,
                        std::span(strides.data(), x.size()), {&y, 1}, state);
     return y;
+}
+
+Tensor pointwise_sum(const PointwiseOp& op, std::span<const Tensor* const> x, int axes,
+                     const void* state) {
+    const OperationScope scope(op.name, x);
+    const int dtype = dtype_index(op, x[0]->dtype());
+    const Shape shape = common_shape(op, x);
+    Shape kept = shape;
+    int64_t cols = 1;
+    for (int a = 0; a < axes; ++a) {
+        cols *= kept.back();
+        kept.erase(kept.rank() - 1);
+    }
+    const int64_t rows = count(kept);
+    // Element (r, c) of an operand at r·row + c·col: dense, one number for each row, or one for all.
+    std::array<int64_t, max_pointwise_inputs> row{}, col{};
+    bool plain = op.sums != nullptr;
+    for (size_t k = 0; k < x.size() && plain; ++k) {
+        if (x[k]->count() == 1) continue;
+        const bool dense = x[k]->shape() == shape;
+        Shape by_row = kept;
+        while (by_row.rank() < shape.rank()) by_row.push_back(1);
+        plain = x[k]->is_contiguous() && (dense || x[k]->shape() == by_row);
+        row[k] = dense ? cols : 1;
+        col[k] = dense;
+    }
+    if (!plain)
+        return reshape(cpu::reduce(cpu::Reduction::sum, pointwise(op, x, state),
+                                   ((1u << axes) - 1u) << kept.rank()),
+                       kept);
+    const int64_t chunk = std::min(cols, cpu::long_chunk),
+                  chunks = cols > chunk ? (cols + chunk - 1) / chunk : 1;
+    const Tensor sums = Tensor::empty({rows, chunks}, x[0]->dtype());
+    const cpu::PointwiseFn kernel = op.sums().sum[dtype];
+    const auto block = [&](int64_t first, int64_t n, int64_t c, int64_t columns) {
+        const void* in[max_pointwise_inputs];
+        for (size_t k = 0; k < x.size(); ++k) in[k] = at(*x[k], first * row[k] + c * col[k]);
+        void* const out[1] = {at(sums, first * chunks + c / cpu::long_chunk)};
+        kernel({n, columns, in, row.data(), col.data(), out, 0, state, false});
+    };
+    const int64_t grain = grain_for(std::max<int64_t>(chunk, 1) * op.kernels().cost / 16);
+    parallel_for(rows * chunks, grain, [&](int64_t begin, int64_t end) {
+        if (chunks == 1) return block(begin, end - begin, 0, cols);
+        for (int64_t item = begin; item < end; ++item) {
+            const int64_t c = item % chunks * chunk;
+            block(item / chunks, 1, c, std::min(chunk, cols - c));
+        }
+    });
+    return reshape(chunks == 1 ? sums : cpu::reduce(cpu::Reduction::sum, sums, 1u << 1), kept);
 }
 
 PointwiseGradients pointwise_backward(const PointwiseOp& op, const Tensor& g,

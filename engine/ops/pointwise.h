@@ -10,12 +10,14 @@ namespace mercer {
 
 namespace cpu {
 struct PointwiseKernels;
-}
+struct PointwiseSums;
+}  // namespace cpu
 
 /// A pointwise operation: built in (ops.def) or made by map(). Lives as long as the program.
 struct PointwiseOp {
     const char* name;
     const cpu::PointwiseKernels& (*kernels)();
+    const cpu::PointwiseSums& (*sums)() = nullptr;  // null: the values are stored, then summed
 };
 
 inline constexpr int max_pointwise_inputs = 4;
@@ -25,6 +27,11 @@ using PointwiseGradients = std::array<Tensor, max_pointwise_inputs + 1>;
 /// Throws DTypeError, ShapeError. Cost: one pass over memory.
 MERCER_API Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x,
                             const void* state = nullptr);
+
+/// Σ f(x₀, …) over the last `axes` axes of the broadcast shape, which go: the bits of a sum over
+/// pointwise(op, x). Cost: where the operands are dense or repeat, one read of them, nothing stored.
+MERCER_API Tensor pointwise_sum(const PointwiseOp& op, std::span<const Tensor* const> x, int axes,
+                                const void* state = nullptr);
 
 /// a += b over a's own memory; both dense, of one shape and floating dtype. For values nobody else
 /// holds.

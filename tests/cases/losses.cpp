@@ -16,11 +16,18 @@ Naive reduced(const Naive& losses, LossReduction reduction, size_t counted) {
     return {{}, {reduction == LossReduction::sum ? all : all / Real(counted)}};
 }
 
+// Several chunks of a sum.
+const std::vector<Input> chunked{{{301, 517}}, {{97, 301}, Layout::transposed}};
+
 using Loss = std::function<Var(const Var&, const Var&, LossReduction)>;
-void elementwise(std::vector<Case>& list, const std::string& name, Loss f,
+void elementwise(std::vector<Case>& list, bool big, const std::string& name, Loss f,
                  Real (*expected)(Real, Real)) {
-    for (const Input& in : std::vector<Input>{
-             {{1}}, {{33}}, {{3, 5}}, {{5, 3}, Layout::transposed}, {{2, 3, 4}, Layout::stepped}})
+    for (const Input& in : big ? chunked
+                               : std::vector<Input>{{{1}},
+                                                    {{33}},
+                                                    {{3, 5}},
+                                                    {{5, 3}, Layout::transposed},
+                                                    {{2, 3, 4}, Layout::stepped}})
         for (const LossReduction reduction :
              {LossReduction::mean, LossReduction::sum, LossReduction::none})
             list.push_back(
@@ -37,9 +44,10 @@ void elementwise(std::vector<Case>& list, const std::string& name, Loss f,
                  16});
 }
 
-void row_losses(std::vector<Case>& list) {
+void row_losses(std::vector<Case>& list, bool big) {
     for (const Input& in :
-         std::vector<Input>{{{7}}, {{3, 5}}, {{5, 3}, Layout::transposed}, {{2, 3, 4}}})
+         big ? chunked
+             : std::vector<Input>{{{7}}, {{3, 5}}, {{5, 3}, Layout::transposed}, {{2, 3, 4}}})
         for (const LossReduction reduction : {LossReduction::mean, LossReduction::none}) {
             const std::string tag =
                 " " + std::string(choice_names<LossReduction>[size_t(reduction)]);
@@ -88,26 +96,25 @@ void row_losses(std::vector<Case>& list) {
 }  // namespace
 
 void add_losses(std::vector<Case>& list, bool big) {
-    if (big) return;
     elementwise(
-        list, "mse_loss", [](auto& x, auto& y, auto r) { return mse_loss(x, y, r); },
+        list, big, "mse_loss", [](auto& x, auto& y, auto r) { return mse_loss(x, y, r); },
         [](Real x, Real y) { return (x - y) * (x - y); });
     elementwise(
-        list, "l1_loss", [](auto& x, auto& y, auto r) { return l1_loss(x, y, r); },
+        list, big, "l1_loss", [](auto& x, auto& y, auto r) { return l1_loss(x, y, r); },
         [](Real x, Real y) { return std::abs(x - y); });
     elementwise(
-        list, "huber_loss", [](auto& x, auto& y, auto r) { return huber_loss(x, y, 0.7, r); },
+        list, big, "huber_loss", [](auto& x, auto& y, auto r) { return huber_loss(x, y, 0.7, r); },
         [](Real x, Real y) {
             const Real d = std::abs(x - y), delta = 0.7L;
             return d <= delta ? d * d / 2 : delta * (d - delta / 2);
         });
     elementwise(
-        list, "bce_with_logits",
+        list, big, "bce_with_logits",
         [](auto& x, auto& y, auto r) { return bce_with_logits(x, y, 2.5, r); },
         [](Real x, Real y) {
             return 2.5L * y * std::log1p(std::exp(-x)) + (1 - y) * std::log1p(std::exp(x));
         });
-    row_losses(list);
+    row_losses(list, big);
 }
 
 }  // namespace cases
