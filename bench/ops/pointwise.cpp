@@ -1,20 +1,22 @@
-// Every pointwise operation of the list, on four million elements: forward, and with its derivative.
+// Every pointwise operation of the list, on four million elements (64 Ki of those that iterate): forward, and with its
+// derivative.
 #include "autograd/call.h"
 #include "bench/ops/ops.h"
 
 namespace mercer::bench {
 
 void add_ops_pointwise() {
-    constexpr int64_t n = 4 << 20;
-    constexpr double dear =
-        7;  // ns for 16 elements, from which arithmetic and not memory is the limit
+    constexpr double dear = 7,  // ns for 16 elements, from which arithmetic is the limit, not memory
+        iterates = 200;
     for (const Callable& c : callables()) {
         if (!c.info->pointwise) continue;
         const size_t arity = c.parameters.size();
         const std::string name(c.info->name);
-        const char* bound =
-            pointwise_cost(*c.info->pointwise) > dear ? "the function's arithmetic" : "";
-        const auto operands = [arity](DType dtype) {
+        const double cost = pointwise_cost(*c.info->pointwise);
+        const char* bound = cost > dear ? "the function's arithmetic" : "";
+        const int64_t n = cost > iterates ? 64 << 10 : 4 << 20;
+        const std::string size = cost > iterates ? "64K" : "4M";
+        const auto operands = [arity, n](DType dtype) {
             std::vector<Tensor> x;
             for (size_t k = 0; k < arity; ++k)
                 x.push_back(uniform(Key{1, k}, {n}, dtype, 0.25, 0.75));
@@ -26,14 +28,14 @@ void add_ops_pointwise() {
             return c.invoke(arguments)[0];
         };
         const auto streams = double(arity + 1);
-        add_op(name + "/4M fwd", {.bytes = elements(double(n) * streams), .bound = bound},
+        add_op(name + "/" + size + " fwd", {.bytes = elements(double(n) * streams), .bound = bound},
                [=](DType dtype) {
                    return [=, x = operands(dtype)] {
                        const std::vector<Var> constants(x.begin(), x.end());
                        benchmark::DoNotOptimize(apply(constants));
                    };
                });
-        add_op(name + "/4M fwd+bwd",
+        add_op(name + "/" + size + " fwd+bwd",
                {.bytes = elements(double(n) * (3 * streams - 1)), .bound = bound},
                [=](DType dtype) {
                    return [=, x = operands(dtype), g = randn(Key{2, 2}, {n}, dtype),

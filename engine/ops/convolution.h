@@ -51,12 +51,14 @@ struct MERCER_API Conv2dWeights {
 };
 
 /// Of one or two spatial axes (one: the first of Attrs is trivial); checks shapes and numbers.
-ConvolutionAttrs convolution_attrs(const char* operation, int axes, const Shape& x, const Shape& w,
-                                   const Shape& stride, Padding padding, const Shape& dilation,
-                                   int64_t groups, const Shape& pads);
-ConvolutionAttrs transposed_attrs(const char* operation, int axes, const Shape& x, const Shape& w,
-                                  const Shape& stride, const Shape& pads, const Shape& dilation,
-                                  int64_t groups, const Shape& output_padding);
+MERCER_API ConvolutionAttrs convolution_attrs(const char* operation, int axes, const Shape& x,
+                                              const Shape& w, const Shape& stride, Padding padding,
+                                              const Shape& dilation, int64_t groups,
+                                              const Shape& pads);
+MERCER_API ConvolutionAttrs transposed_attrs(const char* operation, int axes, const Shape& x,
+                                             const Shape& w, const Shape& stride, const Shape& pads,
+                                             const Shape& dilation, int64_t groups,
+                                             const Shape& output_padding);
 
 /// `numbers` for each of `axes` axes: itself, or its only number repeated. ShapeError naming `what`.
 Shape for_each_axis(const char* operation, const char* what, const Shape& numbers, int axes,

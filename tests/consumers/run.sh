@@ -9,6 +9,8 @@
 set -euo pipefail
 build=$(realpath "$1") source=$(realpath "$2")
 here=$source/tests/consumers work=$build/consumers
+# Whole builds of Mercer, as deep as the one beside them: ccache knows files by their paths from there.
+subdirectory=$build-consumer shared=$build-shared
 release=(-DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG")
 jobs=$(nproc)
 failures=0
@@ -68,7 +70,7 @@ umbrella() {
 }
 
 by_add_subdirectory() {
-    local tree=$work/add_subdirectory flags installed
+    local tree=$subdirectory flags installed
     quietly cmake -S "$here/add_subdirectory" -B "$tree" "${release[@]}" -DMERCER_SOURCE="$source"
     quietly cmake --build "$tree" -j "$jobs" --target consumer
     answers "$tree/consumer"
@@ -86,10 +88,10 @@ by_add_subdirectory() {
 }
 
 build_shared() {
-    quietly cmake -S "$source" -B "$work/shared-build" "${release[@]}" -DBUILD_SHARED_LIBS=ON \
+    quietly cmake -S "$source" -B "$shared" "${release[@]}" -DBUILD_SHARED_LIBS=ON \
         -DMERCER_BUILD_TESTS=OFF -DMERCER_BUILD_BENCH=OFF -DMERCER_BUILD_CLI=OFF
-    quietly cmake --build "$work/shared-build" -j "$jobs"
-    install_moved "$work/shared-build" shared
+    quietly cmake --build "$shared" -j "$jobs"
+    install_moved "$shared" shared
 }
 
 mkdir -p "$work"
