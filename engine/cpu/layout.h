@@ -32,6 +32,6 @@ Strides broadcast_strides(const char* operation, const Shape& from, const Stride
                           const Shape& to);
 
 /// The common shape of two operands by the usual broadcasting rule. ShapeError names both.
-Shape broadcast_shape(const char* operation, const Shape& a, const Shape& b);
+MERCER_API Shape broadcast_shape(const char* operation, const Shape& a, const Shape& b);
 
 }  // namespace mercer::cpu
