@@ -72,19 +72,28 @@ private:
             for (;;) {
                 const int64_t begin = int64_t(found >> 32), end = int64_t(found & 0xffffffff);
                 if (begin == end) break;
-                // In units, but for the last of all.
-                int64_t count = s_.threads == 1 ? end - begin : divide_up(end - begin, 2);
-                count = std::min(count, std::max<int64_t>(1, plan_.most / plan_.unit));
+                const int64_t count = share_of(end - begin);
                 const uint64_t rest = turn == 0 ? uint64_t(begin + count) << 32 | uint64_t(end)
                                                 : uint64_t(begin) << 32 | uint64_t(end - count);
                 if (!part.compare_exchange_weak(found, rest, std::memory_order_relaxed)) continue;
                 const int64_t first = (turn == 0 ? begin : end - count) * plan_.unit;
                 const int64_t all = plan_.by_columns ? x_.n : x_.m;
-                const bool last = first + count * plan_.unit + plan_.unit > all;
+                const bool last =
+                    first + count * plan_.unit + plan_.unit > all;  // what is left over
                 return {first, last ? all - first : count * plan_.unit};
             }
         }
         return {0, 0};
+    }
+
+    /// How many of the units left in a part to take at once: none so few that reading all of b for
+    /// them is dear, and where others may come to help, less at the end.
+    int64_t share_of(int64_t left) const {
+        const int64_t most = std::max<int64_t>(1, plan_.most / plan_.unit);
+        if (s_.threads == 1) return divide_up(left, divide_up(left, most));
+        const int64_t least = std::max<int64_t>(1, std::min(most, plan_.least / plan_.unit)),
+                      count = std::max(least, std::min(most, divide_up(left, 2)));
+        return left - count < least && left <= most ? left : std::min(left, count);
     }
 
     int64_t steps_at(int64_t p) const { return std::min(plan_.kc, x_.k - p); }

@@ -63,6 +63,7 @@ struct Plan {
     bool a_direct;        // a is used where it is
     bool by_columns;      // threads claim columns, and pack all of a; else rows, and share packed b
     int64_t unit, most;   // what a claim is a multiple of, and at most
+    int64_t least;        // and at least, where there are others
 };
 
 template <class T>
@@ -85,6 +86,8 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     plan.most = plan.by_columns ? x.n : rows;
     if (x.after && plan.packed_from == x.n)  // what is finished should still be in cache
         plan.most = std::min(plan.most, std::max(mr, l2 / 4 / (x.n * size) / mr * mr));
+    const bool b_stays = x.n * plan.kc * size <= l2 / 2;
+    plan.least = plan.by_columns || b_stays ? plan.unit : plan.most / 2;
     return plan;
 }
 

@@ -164,18 +164,21 @@ void micro(const Tile<T>& tile) {
     // Memory is asked for line by line between steps: a burst would hold up the loads of a and b.
     constexpr int64_t width = vectors * w, line_elements = 64 / sizeof(T);
     const T* next = tile.next;
-    int64_t next_row = tile.next_row, rows_left = rows;
+    // The next tile's c is asked for at the end: before, a and b would drive it out of L1 again.
+    constexpr int64_t soon = (rows + 2) * steps;
+    int64_t rows_left = rows;
     const T* ahead0 = tile.ahead[0];
     const T* ahead1 = tile.ahead[1];
     const int64_t step0 = tile.ahead_step[0], step1 = tile.ahead_step[1];
     int64_t k = tile.k;
     // The loop's own arithmetic competes with fma for ports: a few steps per turn.
     for (; k >= steps; k -= steps) {
-        MERCER_UNROLL for (int64_t j = 0; j < width; j += line_elements)
-            __builtin_prefetch(next + j, 0, 3);
-        __builtin_prefetch(next + width - 1, 0, 3);
-        next_row = --rows_left > 0 ? next_row : 0;
-        next += next_row;
+        if (k < soon && rows_left-- > 0) {
+            MERCER_UNROLL for (int64_t j = 0; j < width; j += line_elements)
+                __builtin_prefetch(next + j, 0, 3);
+            __builtin_prefetch(next + width - 1, 0, 3);
+            next += tile.next_row;
+        }
         __builtin_prefetch(ahead0, 0, 2);
         ahead0 += step0;
         __builtin_prefetch(ahead1, 0, 2);
