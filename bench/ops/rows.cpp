@@ -13,36 +13,38 @@ constexpr double all = double(rows * columns);
 // sees x `fwd` times forward, in tensors of its size, and `bwd` times backward.
 template <class F>
 void add(const std::string& name, double fwd, double bwd, int parameters, F f,
-         const char* bound = "", const Tensor& constant = {}) {
-    const auto operands = [parameters](DType dtype) {
-        std::vector<Tensor> x{randn(Key{1, 0}, {rows, columns}, dtype)};
+         const char* bound = "", const Tensor& constant = {},
+         const Shape& shape = {rows, columns}) {
+    std::string size = "/";
+    for (int a = 0; a < shape.rank(); ++a) size += (a ? "x" : "") + std::to_string(shape[a]);
+    const int64_t width = shape.rank() == 2 ? columns : shape[1];
+    const auto operands = [=](DType dtype) {
+        std::vector<Tensor> x{randn(Key{1, 0}, shape, dtype)};
         for (int k = 1; k <= parameters; ++k)
-            x.push_back(randn(Key{1, uint64_t(k)}, {columns}, dtype));
+            x.push_back(randn(Key{1, uint64_t(k)}, {width}, dtype));
         return x;
     };
     const auto add_constant = [constant](std::vector<Var>& x) {
         if (constant.defined()) x.push_back(Var(cast(constant, x[0].dtype())));
     };
-    add_op(name + "/4096x1024 fwd", {.bytes = elements(fwd * all), .bound = bound},
-           [=](DType dtype) {
-               const std::vector<Tensor> x = operands(dtype);
-               std::vector<Var> v(x.begin(), x.end());
-               add_constant(v);
-               return [f, v] { benchmark::DoNotOptimize(f(v)); };
-           });
+    add_op(name + size + " fwd", {.bytes = elements(fwd * all), .bound = bound}, [=](DType dtype) {
+        const std::vector<Tensor> x = operands(dtype);
+        std::vector<Var> v(x.begin(), x.end());
+        add_constant(v);
+        return [f, v] { benchmark::DoNotOptimize(f(v)); };
+    });
     if (bwd == 0) return;
-    add_op(name + "/4096x1024 bwd", {.bytes = elements(bwd * all), .bound = bound},
-           [=](DType dtype) {
-               auto tape = std::make_shared<Tape>();
-               std::vector<Var> x;
-               for (const Tensor& t : operands(dtype)) x.push_back(tape->watch(t));
-               std::vector<Var> all_of(x);
-               add_constant(all_of);
-               const Var y = f(all_of);
-               const GradientOptions options{.retain = true,
-                                             .cotangent = randn(Key{1, 9}, y.shape(), dtype)};
-               return [=] { benchmark::DoNotOptimize(tape->gradient(y, x, options)); };
-           });
+    add_op(name + size + " bwd", {.bytes = elements(bwd * all), .bound = bound}, [=](DType dtype) {
+        auto tape = std::make_shared<Tape>();
+        std::vector<Var> x;
+        for (const Tensor& t : operands(dtype)) x.push_back(tape->watch(t));
+        std::vector<Var> all_of(x);
+        add_constant(all_of);
+        const Var y = f(all_of);
+        const GradientOptions options{.retain = true,
+                                      .cotangent = randn(Key{1, 9}, y.shape(), dtype)};
+        return [=] { benchmark::DoNotOptimize(tape->gradient(y, x, options)); };
+    });
 }
 
 }  // namespace
@@ -84,9 +86,21 @@ void add_ops_rows() {
     pair("kl_div", [](const Var& x, const Var& y) { return kl_div(x, y.value()); });
     add("nll_loss", 0.01, 1, 0, [ids](const Vars& x) { return nll_loss(x[0], ids); });
     add("layer_norm", 2, 3, 2, [](const Vars& x) { return layer_norm(x[0], x[1], x[2]); });
-    add("batch_norm", 2, 3, 2, [](const Vars& x) { return batch_norm(x[0], x[1], x[2])[0]; });
-    add("batch_norm_inference", 2, 2, 2,
-        [](const Vars& x) { return batch_norm_inference(x[0], x[1], abs(x[2]), x[2], x[1]); });
+    const Shape images{16, 64, 64, 64};  // as many elements
+    for (const Shape& shape : {Shape{rows, columns}, images}) {
+        add(
+            "batch_norm", 2, 3, 2, [](const Vars& x) { return batch_norm(x[0], x[1], x[2])[0]; },
+            "", {}, shape);
+        add(
+            "batch_norm_inference", 2, 3, 2,
+            [](const Vars& x) {
+                return batch_norm_inference(x[0], x[1], square(x[2]), x[2], x[1]);
+            },
+            "", {}, shape);
+    }
+    add(
+        "group_norm", 2, 3, 2, [](const Vars& x) { return group_norm(x[0], 8, x[1], x[2]); }, "",
+        {}, images);
     add("rms_norm", 2, 3, 1, [](const Vars& x) { return rms_norm(x[0], x[1]); });
 }
 

@@ -231,39 +231,59 @@ Tensor arg(Extremum op, const Tensor& x, unsigned axes) {
     return kept_view(at, x, axes);
 }
 
-Tensor squared_deviations(const Tensor& x, unsigned axes) {
-    const Tensor line = as_lines(x, axes);
+std::array<Tensor, 2> moments(const Tensor& x, unsigned axes) {
+    // Kept axes, then the reduced ones, of which the last group of neighbours is one, cut in pieces.
+    int order[Dims::max_rank], kept = 0;
+    for (int i = 0; i < x.rank(); ++i)
+        if (!(axes & (1u << i))) order[kept++] = i;
+    int rank = kept, group = kept;
+    for (int i = 0; i < x.rank(); ++i) {
+        if (!(axes & (1u << i))) continue;
+        bool neighbour = rank > kept;
+        for (int k = rank > kept ? order[rank - 1] + 1 : i; k < i; ++k)
+            neighbour = neighbour && x.shape()[k] == 1;
+        if (!neighbour) group = rank;
+        order[rank++] = i;
+    }
+    const Tensor line =
+        axes == 0 ? reshape(x, {x.count(), 1})
+                  : merged(permute(x, std::span<const int>(order, size_t(rank))), group, rank - 1);
     const int axis = line.rank() - 1;
     const int64_t n = line.shape()[axis], chunks = chunks_of(n, variance_chunk);
     const Shape shape = with_size(line.shape(), axis, chunks);
     const Tensor parts = Tensor::empty(shape, x.dtype()), means = Tensor::empty(shape, x.dtype());
     reduce_chunks(variance_table().kernels[x.dtype() == DType::f64], line, axis, variance_chunk,
                   parts, means);
-    if (chunks == 1) return kept_view(parts, x, axes);
+    int64_t results = 1;
+    for (int i = 0; i < (axes == 0 ? 1 : kept); ++i) results *= shape[i];
+    const int64_t pieces = results ? parts.count() / results : 0;
+    if (pieces <= 1) return {kept_view(means, x, axes), kept_view(parts, x, axes)};
     // Σ(x − m)² = Σ_c [Σ(x − m_c)² + n_c (m_c − m)²] with m = Σ n_c m_c / n   (Chan, Golub & LeVeque 1983)
-    Tensor out = Tensor::empty(with_size(shape, axis, 1), x.dtype());
+    const Tensor middle = Tensor::empty({results}, x.dtype()),
+                 squares = Tensor::empty({results}, x.dtype());
     visit(x.dtype(), [&]<class T>(T) {
         const T *part = static_cast<const T*>(parts.raw()),
                 *mean = static_cast<const T*>(means.raw());
-        T* to = static_cast<T*>(out.raw());
-        parallel_for(out.count(), grain_for(2 * chunks), [&](int64_t begin, int64_t end) {
+        parallel_for(results, grain_for(2 * pieces), [&](int64_t begin, int64_t end) {
+            const double tail = double(n - (chunks - 1) * variance_chunk);
+            const auto size = [&](int64_t c) {
+                return (c + 1) % chunks ? double(variance_chunk) : tail;
+            };
             for (int64_t k = begin; k < end; ++k) {
-                const T *p = part + k * chunks, *m = mean + k * chunks;
-                const double tail = double(n - (chunks - 1) * variance_chunk);
+                const T *p = part + k * pieces, *m = mean + k * pieces;
                 double sum = 0, square = 0;
-                for (int64_t c = 0; c < chunks; ++c)
-                    sum += (c + 1 < chunks ? double(variance_chunk) : tail) * double(m[c]);
-                const double centre = sum / double(n);
-                for (int64_t c = 0; c < chunks; ++c) {
+                for (int64_t c = 0; c < pieces; ++c) sum += size(c) * double(m[c]);
+                const double centre = sum / double(n * (pieces / chunks));
+                for (int64_t c = 0; c < pieces; ++c) {
                     const double d = double(m[c]) - centre;
-                    square +=
-                        double(p[c]) + (c + 1 < chunks ? double(variance_chunk) : tail) * d * d;
+                    square += double(p[c]) + size(c) * d * d;
                 }
-                to[k] = T(square);
+                static_cast<T*>(middle.raw())[k] = T(centre);
+                static_cast<T*>(squares.raw())[k] = T(square);
             }
         });
     });
-    return kept_view(out, x, axes);
+    return {kept_view(middle, x, axes), kept_view(squares, x, axes)};
 }
 
 }  // namespace cpu

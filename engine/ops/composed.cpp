@@ -8,12 +8,17 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"
+#include "engine/ops/channel.h"
 #include "engine/ops/loss_rows.h"
 #include "engine/ops/losses.h"
 
 namespace mercer {
 
+Tensor channel_affine(const Tensor& x, const Tensor& mean, const Tensor& scale,
+                      const Tensor& shift);  // channel.cpp
+
 namespace {
+const Tensor& value_of(const Tensor& x) { return x; }
 Tensor checked(Tensor y) {
     instruments::settle();
     return y;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/simd/dual.h"
+#include "engine/simd/math/softplus.h"
 
 namespace mercer::MERCER_ISA {
 
@@ -21,7 +22,7 @@ MERCER_INLINE Dual<V> sigmoid(Dual<V> x) {
 template <class V>
 MERCER_INLINE V softplus(V x) {
     const V zero(typename V::Scalar(0));
-    return maximum(x, zero) + log1p(exp(-abs(x)));
+    return maximum(x, zero) + log1p_exp_neg(abs(x));
 }
 template <class V>
 MERCER_INLINE Dual<V> softplus(Dual<V> x) {
@@ -50,7 +51,7 @@ MERCER_INLINE Opposite<Dual<V>> sigmoid_of_both(Dual<V> x) {
 /// log(1 + eˣ) and log(1 + e⁻ˣ)
 template <class V>
 MERCER_INLINE Opposite<V> softplus_of_both(V x) {
-    const V zero(typename V::Scalar(0)), rest = log1p(exp(-abs(x)));
+    const V zero(typename V::Scalar(0)), rest = log1p_exp_neg(abs(x));
     return {maximum(x, zero) + rest, maximum(-x, zero) + rest};
 }
 template <class V>

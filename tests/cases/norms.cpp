@@ -92,11 +92,54 @@ void batch_norms(std::vector<Case>& list, const std::vector<Input>& shapes) {
                             [k](Vars x) { return batch_norm(x[0], x[1], x[2], 0.1)[size_t(k)]; },
                             [k](Naives x) { return by_channel(x, k, 0.1L); },
                             16});
+        list.push_back({describe("batch_norm of x", {in}),
+                        {in},
+                        [](Vars x) { return batch_norm(x[0], {}, {}, 0.1)[0]; },
+                        [](Naives x) {
+                            const size_t n = size_t(x[0].shape[1]);
+                            const Naive all[] = {x[0], {{}, Row(n, 1)}, {{}, Row(n, 0)}};
+                            return by_channel(all, 0, 0.1L);
+                        },
+                        16});
         const std::vector<Input> inputs{
             in, {row}, {row}, {row}, {row, Layout::dense, Domain::positive}};
         list.push_back({describe("batch_norm_inference", inputs), inputs,
                         [](Vars x) { return batch_norm_inference(x[0], x[3], x[4], x[1], x[2]); },
                         [](Naives x) { return by_channel(x, 0, 1e-5L); }});
+    }
+}
+
+void group_norms(std::vector<Case>& list, bool big) {
+    struct Groups {
+        Input x;
+        int64_t groups;
+    };
+    for (const auto& [in, groups] :
+         big ? std::vector<Groups>{{{{20, 24, 150}}, 4}, {{{300, 64}}, 8}}
+             : std::vector<Groups>{{{{2, 4}}, 2},
+                                   {{{3, 6, 2}}, 3},
+                                   {{{2, 4, 3}, Layout::transposed}, 1},
+                                   {{{2, 4, 2, 2}, Layout::stepped}, 2}}) {
+        const Shape row{in.shape[1]};
+        const size_t n = size_t(oracle::total(in.shape) / (in.shape[0] * groups));
+        list.push_back({describe("group_norm in " + std::to_string(groups), {in, {row}, {row}}),
+                        {in, {row}, {row}},
+                        [groups](Vars x) { return group_norm(x[0], groups, x[1], x[2], 0.1); },
+                        [n](Naives x) {
+                            Naive y = normalised(x[0], n, true, 0.1L, {}, {});
+                            oracle::each(x[0].shape, [&](const Shape& i, size_t p) {
+                                const size_t c = size_t(i[1]);
+                                y.at[p] = y.at[p] * x[1].at[c] + x[2].at[c];
+                            });
+                            return y;
+                        },
+                        16});
+        if (big) continue;
+        list.push_back({describe("group_norm of x in " + std::to_string(groups), {in}),
+                        {in},
+                        [groups](Vars x) { return group_norm(x[0], groups, {}, {}, 0.1); },
+                        [n](Naives x) { return normalised(x[0], n, true, 0.1L, {}, {}); },
+                        16});
     }
 }
 
@@ -122,7 +165,11 @@ void add_norms(std::vector<Case>& list, bool big) {
                      {{{3, 4}, Layout::expanded}, 1, 0.5},
                      {{{2, 65}}, 1, 1e-5},
                      {{{0, 3}}, 1, 1e-5}});
-    batch_norms(list, big ? std::vector<Input>{{{64, 33, 50}}}
+    group_norms(list, big);
+    batch_norms(list, big ? std::vector<Input>{{{64, 33, 50}},
+                                               {{700, 70}},
+                                               {{2, 3, 20000}},
+                                               {{9, 40, 7}, Layout::transposed}}
                           : std::vector<Input>{{{3, 5}},
                                                {{5, 3}, Layout::transposed},
                                                {{2, 3, 4}},

@@ -1,0 +1,50 @@
+// Normalisation by channel: x [batch, channels, …].
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "engine/ops/op.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+/// (x − mean)·scale + shift with a number for each channel; an undefined mean or shift is 0, an
+/// undefined scale 1. Inputs: x, mean, scale, shift.
+struct MERCER_API ChannelAffine {
+    static constexpr const char* name = "channel_affine";
+    struct Attrs {};
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return input_bit(0) | input_bit(1) | input_bit(2); }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+/// Inputs: x, gain, bias (each may be undefined). Results: y; mean and (biased) variance of each
+/// channel.
+struct MERCER_API BatchNorm {
+    static constexpr const char* name = "batch_norm";
+    struct Attrs {
+        double epsilon;
+    };
+    static std::array<Tensor, 3> forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) {
+        return input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2);
+    }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+
+/// [1, channels, 1, …]. ShapeError unless x is [batch, channels, …] and not empty.
+MERCER_API Shape channel_shape(const char* name, const Shape& x);
+/// ShapeError unless t, if defined, has a number for each channel of x.
+MERCER_API void require_channels(const char* name, const Tensor& t, const Tensor& x);
+
+/// Of first derivatives: Σ g and Σ g·(x − mean) by channel, and, if `scale` is defined, g·scale.
+MERCER_API std::array<Tensor, 3> channel_sums(const Tensor& x, const Tensor& mean, const Tensor& g,
+                                              const Tensor& scale);
+/// g·scale + (x − mean)·slope + shift
+MERCER_API Tensor channel_gradient(const Tensor& x, const Tensor& mean, const Tensor& g,
+                                   const Tensor& scale, const Tensor& slope, const Tensor& shift);
+
+}  // namespace mercer
