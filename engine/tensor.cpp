@@ -59,6 +59,10 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
 
 Tensor Tensor::full(const Shape& shape, double value, DType dtype) {
     Tensor t = empty(shape, dtype);
+    if (t.count() > 1 << 14) {  // on all threads
+        cpu::copy(t, full({}, value, dtype).view(shape, Strides::filled(shape.rank(), 0), 0));
+        return t;
+    }
     visit(dtype, [&]<class T>(T) {
         const T x = T(value);
         std::fill_n(static_cast<T*>(t.raw()), t.count(), x);

@@ -1,0 +1,22 @@
+// Kernels of copies on one instruction set.
+#pragma once
+
+#include <cstdint>
+
+namespace mercer::cpu {
+
+/// A rectangle of two axes in both tensors: strides of a row and of a column, in elements. `turned`: the source is dense
+/// along rows rather than columns. `stream`: to + whole lines go past the caches.
+struct Plane {
+    int64_t rows, cols, to_row, to_col, from_row, from_col;
+    bool turned, stream;
+};
+
+struct CopyTable {
+    void (*plane[3])(void* to, const void* from, const Plane&);  // of 1, 4 and 8 bytes
+    /// n elements converted, `to_step` and `from_step` apart. [to][from], DType.
+    void (*convert[5][5])(void* to, int64_t to_step, const void* from, int64_t from_step,
+                          int64_t n);
+};
+
+}  // namespace mercer::cpu

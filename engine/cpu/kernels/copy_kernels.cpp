@@ -1,0 +1,153 @@
+// to[i][j] = from[i][j], and conversions. Memory traffic: one read, one write; where source and target are dense along
+// different axes, by squares whose sides are whole cache lines, so that each line moves once.
+#include "engine/cpu/canonical.h"
+#include "engine/cpu/copy_table.h"
+#include "engine/cpu/kernels/turn.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+using cpu::Plane;
+
+constexpr int64_t line = 64;
+
+// Registers for elements of 4 and of 8 bytes; bytes go one by one.
+template <class T>
+inline constexpr bool in_registers = sizeof(T) > 1;
+
+template <class T>
+void copy_square(T* to, const T* from, const Plane& p) {
+    constexpr int side = int(line / int64_t(sizeof(T))), lanes = Vec<T>::lanes;
+    for (int j = 0; j < side; j += lanes)
+        for (int i = 0; i < side; i += lanes) {
+            Vec<T> v[lanes];
+#pragma GCC unroll 16
+            for (int k = 0; k < lanes; ++k) v[k] = Vec<T>::load(from + i + (j + k) * p.from_col);
+            turn(v);
+            T* t = to + i * p.to_row + j;
+            if (p.stream)
+#pragma GCC unroll 16
+                for (int k = 0; k < lanes; ++k) v[k].stream(t + k * p.to_row);
+            else
+#pragma GCC unroll 16
+                for (int k = 0; k < lanes; ++k) v[k].store(t + k * p.to_row);
+        }
+}
+
+template <class T>
+void copy_turned(T* to, const T* from, const Plane& p) {
+    constexpr int64_t side = line / int64_t(sizeof(T)) < 16 ? line / int64_t(sizeof(T)) : 16;
+    for (int64_t j0 = 0; j0 < p.cols; j0 += side)
+        for (int64_t i0 = 0; i0 < p.rows; i0 += side) {
+            T* t = to + i0 * p.to_row + j0 * p.to_col;
+            const T* f = from + i0 * p.from_row + j0 * p.from_col;
+            const int64_t rows = p.rows - i0 < side ? p.rows - i0 : side,
+                          cols = p.cols - j0 < side ? p.cols - j0 : side;
+            if constexpr (in_registers<T>)
+                if (p.from_row == 1 && p.to_col == 1 && rows == side && cols == side) {
+                    copy_square(t, f, p);
+                    continue;
+                }
+            for (int64_t i = 0; i < rows; ++i)
+                for (int64_t j = 0; j < cols; ++j)
+                    t[i * p.to_row + j * p.to_col] = f[i * p.from_row + j * p.from_col];
+        }
+    if (p.stream) stream_fence();
+}
+
+// A row of t[j] = value(j, count): full registers, then a part of one.
+template <class T, class Value>
+MERCER_INLINE void fill_row(T* t, int64_t n, bool stream, Value value) {
+    constexpr int lanes = Vec<T>::lanes;
+    int64_t j = 0;
+    if (stream)
+        for (; j + lanes <= n; j += lanes) value(j, lanes).stream(t + j);
+    else
+        for (; j + lanes <= n; j += lanes) value(j, lanes).store(t + j);
+    if (j < n) value(j, int(n - j)).store(t + j, int(n - j));
+}
+
+template <class T>
+void copy_rows(T* to, const T* from, const Plane& p) {
+    const int64_t n = p.cols, to_col = p.to_col, from_col = p.from_col;
+    const auto each = [&](auto run) __attribute__((always_inline)) {
+        for (int64_t i = 0; i < p.rows; ++i) run(to + i * p.to_row, from + i * p.from_row);
+    };
+    if (to_col == 1 && from_col == 1 && n * int64_t(sizeof(T)) > 4 * line)
+        return each([n](T* t, const T* f) { __builtin_memcpy(t, f, size_t(n) * sizeof(T)); });
+    if constexpr (in_registers<T>) {
+        if (to_col == 1 && from_col == 1)
+            return each([n](T * t, const T* f) __attribute__((always_inline)) {
+                fill_row(
+                    t, n, false, [f](int64_t j, int count) __attribute__((always_inline)) {
+                        return count == Vec<T>::lanes ? Vec<T>::load(f + j)
+                                                      : Vec<T>::load(f + j, count, T(0));
+                    });
+            });
+        if (to_col == 1 && from_col == 0)
+            return each([&](T * t, const T* f) __attribute__((always_inline)) {
+                const Vec<T> v(*f);
+                fill_row(
+                    t, n, p.stream, [v](int64_t, int) __attribute__((always_inline)) { return v; });
+            });
+    }
+    if (to_col == 1 && from_col == -1)
+        return each([n](T* t, const T* f) {
+            for (int64_t j = 0; j < n; ++j) t[j] = f[-j];
+        });
+    each([=](T* t, const T* f) {
+        for (int64_t j = 0; j < n; ++j) t[j * to_col] = f[j * from_col];
+    });
+}
+
+template <class T>
+void plane(void* to, const void* from, const Plane& p) {
+    (p.turned ? copy_turned<T> : copy_rows<T>)(static_cast<T*>(to), static_cast<const T*>(from), p);
+    if (p.stream) stream_fence();
+}
+
+template <class To, class From>
+MERCER_INLINE To converted(From x) {
+    constexpr bool real_from = From(0.5) != From(0) && !__is_same(From, bool),
+                   real_to = To(0.5) != To(0);
+    if constexpr (__is_same(To, bool)) {
+        return x != From(0);
+    } else if constexpr (real_from && !real_to) {
+        // The limit as a float rounds up to 2^31 or 2^63, which is already out of range. No branches: in registers.
+        constexpr From low = From(lower_end<To>);
+        const From inside = (x >= low) & (x < -low) ? x : From(0);
+        const To other = x >= -low ? upper_end<To> : x < low ? lower_end<To> : To(0);
+        return To(inside) | other;
+    } else if constexpr (__is_same(To, int32_t) && __is_same(From, int64_t)) {
+        const From low = x < lower_end<To> ? lower_end<To> : x;
+        return To(low > upper_end<To> ? upper_end<To> : low);
+    } else {
+        return To(x);
+    }
+}
+
+template <class To, class From>
+void convert(void* target, int64_t to_step, const void* source, int64_t from_step, int64_t n) {
+    To* to = static_cast<To*>(target);
+    const From* from = static_cast<const From*>(source);
+    if (to_step == 1 && from_step == 1)
+        for (int64_t i = 0; i < n; ++i) to[i] = converted<To>(from[i]);
+    else
+        for (int64_t i = 0; i < n; ++i) to[i * to_step] = converted<To>(from[i * from_step]);
+}
+
+#define MERCER_FROM_ALL(To)                                                                  \
+    {                                                                                        \
+        convert<To, float>, convert<To, double>, convert<To, int32_t>, convert<To, int64_t>, \
+            convert<To, bool>                                                                \
+    }
+
+}  // namespace
+
+extern const cpu::CopyTable copy_table;
+const cpu::CopyTable copy_table = {
+    {plane<uint8_t>, plane<int32_t>, plane<int64_t>},
+    {MERCER_FROM_ALL(float), MERCER_FROM_ALL(double), MERCER_FROM_ALL(int32_t),
+     MERCER_FROM_ALL(int64_t), MERCER_FROM_ALL(bool)}};
+
+}  // namespace mercer::MERCER_ISA
