@@ -22,20 +22,12 @@ Tensor Dropout::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const Tensor x = in[0].contiguous(), y = Tensor::empty(x.shape(), x.dtype());
     constexpr int64_t block = cpu::random_block;
     const int64_t n = x.count(), blocks = (n + block - 1) / block;
-    const auto uniform = random_table().uniform[0];
-    visit(x.dtype(), [&]<class T>(T) {
-        const T scale = T(1 / (1 - attrs.p));
-        const float p = float(attrs.p);
-        parallel_for(blocks, grain_for(block * 2), [&](int64_t first, int64_t last) {
-            float u[block];  // f32 for both dtypes: the mask does not depend on it
-            for (int64_t begin = first * block; begin < std::min(n, last * block); begin += block) {
-                const int64_t count = std::min(block, n - begin);
-                uniform(u, begin, count, attrs.key.seed, attrs.key.stream, 0, 1);
-                const T* from = static_cast<const T*>(x.raw()) + begin;
-                T* to = static_cast<T*>(y.raw()) + begin;
-                for (int64_t i = 0; i < count; ++i) to[i] = u[i] >= p ? from[i] * scale : T(0);
-            }
-        });
+    const auto kernel = random_table().dropout[x.dtype() == DType::f64];
+    const bool stream = streams(x);
+    parallel_for(blocks, grain_for(block / 2), [&](int64_t first, int64_t last) {
+        const int64_t begin = first * block;
+        kernel(at(x, begin), at(y, begin), begin, std::min(n, last * block) - begin, attrs.key.seed,
+               attrs.key.stream, attrs.p, stream);
     });
     return y;
 }

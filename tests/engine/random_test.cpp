@@ -6,6 +6,7 @@
 
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/isa.h"
 #include "engine/random.h"
 
 using namespace mercer;
@@ -18,6 +19,36 @@ TEST_CASE("known answers of Philox4x32-10") {
           Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
     CHECK(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
           Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+}
+
+TEST_CASE("uniform numbers and dropout's mask are the words of Philox by position") {
+    const Key key{0x123456789abcdef0, 0xfedcba9876543210};
+    const auto word = [&](uint64_t w) {
+        return philox({uint32_t(w / 4), uint32_t(w / 4 >> 32), uint32_t(key.stream),
+                       uint32_t(key.stream >> 32)},
+                      {uint32_t(key.seed), uint32_t(key.seed >> 32)})[w % 4];
+    };
+    const int64_t n = 777;
+    for (Isa isa : available_isas()) {
+        set_isa(isa);
+        const std::vector<float> few = uniform(key, {n}, DType::f32).to_vector<float>();
+        const std::vector<double> many = uniform(key, {n}, DType::f64).to_vector<double>();
+        for (const double p : {0.0, 0.3, 0.99999999}) {
+            const Tensor x = Tensor::ones({n}, DType::f32), wide = Tensor::ones({n}, DType::f64);
+            const std::vector<float> kept = dropout(x, p, key).to_vector<float>();
+            const std::vector<double> kept_wide = dropout(wide, p, key).to_vector<double>();
+            for (size_t i = 0; i < size_t(n); ++i) {
+                const float u = float(word(i) >> 8) * 0x1p-24f;
+                CHECK(kept[i] == (u >= float(p) ? float(1 / (1 - p)) : 0));
+                CHECK(kept_wide[i] == (u >= float(p) ? 1 / (1 - p) : 0));
+            }
+        }
+        for (size_t i = 0; i < size_t(n); ++i) {
+            CHECK(few[i] == float(word(i) >> 8) * 0x1p-24f);
+            const uint64_t pair = (uint64_t(word(2 * i + 1)) << 32) | word(2 * i);
+            CHECK(many[i] == double(pair >> 11) * 0x1p-53);
+        }
+    }
 }
 
 TEST_CASE("moments") {

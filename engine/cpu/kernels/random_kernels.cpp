@@ -3,30 +3,47 @@
 //   f32: u = ⌊word/2^8⌋·2^−24           f64: u = ⌊(word pair)/2^11⌋·2^−53
 //   normals come in pairs, half a random_block apart:
 //        r = √(−2 log(1 − u)), z = r·cos(2πv) and r·sin(2πv)
+#include "engine/cpu/kernels/philox_run.h"
+#include "engine/cpu/kernels/row.h"
 #include "engine/cpu/random_table.h"
-#include "engine/philox.h"
-#include "engine/simd/math.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
 
 constexpr int block = int(cpu::random_block);
 
+// The words of one block of `count` words.
+template <int count>
+MERCER_INLINE void words_of(uint32_t* words, int64_t index, uint64_t seed, uint64_t stream) {
+    constexpr int run = 4 * philox_lanes;
+    static_assert(count % run == 0);
+    for (int i = 0; i < count; i += run)
+        philox_run(words + i, (uint64_t(index) * uint64_t(count) + uint64_t(i)) / 4, stream, seed);
+}
+
+// A register of the sequence's numbers in [0, 1), exactly: two parts that a float holds.
+MERCER_INLINE Vec<float> unit(const uint32_t* words, float) {
+    Vec<int32_t> w;
+    __builtin_memcpy(&w, words, sizeof w);
+    const Vec<float> high = to_float(shift_right_logical<20>(w)),
+                     low = to_float(shift_right_logical<8>(w) & Vec<int32_t>(0xfff));
+    return fma(high, Vec<float>(0x1p-12f), low * Vec<float>(0x1p-24f));
+}
+MERCER_INLINE Vec<double> unit(const uint32_t* words, double) {
+    Vec<int64_t> w;
+    __builtin_memcpy(&w, words, sizeof w);
+    const Vec<double> high = to_float(shift_right_logical<38>(w)),
+                      low = to_float(shift_right_logical<11>(w) & Vec<int64_t>(0x7ffffff));
+    return fma(high, Vec<double>(0x1p-26), low * Vec<double>(0x1p-53));
+}
+
 // Uniforms of one block of `block` elements in [0, 1).
 template <class T>
 void unit_block(T* u, int64_t index, uint64_t seed, uint64_t stream) {
-    constexpr int words = sizeof(T) == 4 ? 1 : 2;
-    for (int i = 0; i < block * words / 4; ++i) {
-        const uint64_t counter = uint64_t(index) * uint64_t(block * words / 4) + uint64_t(i);
-        const Philox p(uint32_t(counter), uint32_t(counter >> 32), uint32_t(stream),
-                       uint32_t(stream >> 32), uint32_t(seed), uint32_t(seed >> 32));
-        if constexpr (words == 1)
-            for (int k = 0; k < 4; ++k) u[4 * i + k] = T(p.c[k] >> 8) * T(0x1p-24);
-        else
-            for (int k = 0; k < 2; ++k)
-                u[2 * i + k] =
-                    T(((uint64_t(p.c[2 * k + 1]) << 32) | p.c[2 * k]) >> 11) * T(0x1p-53);
-    }
+    constexpr int words = int(sizeof(T)) / 4;
+    alignas(64) uint32_t word[block * words];
+    words_of<block * words>(word, index, seed, stream);
+    for (int i = 0; i < block; i += Vec<T>::lanes) unit(word + i * words, T(0)).store(u + i);
 }
 
 template <class T, class Fill>
@@ -68,10 +85,45 @@ void normal(void* out, int64_t begin, int64_t n, uint64_t seed, uint64_t stream)
     });
 }
 
+// Where a register's words stand in the mask, one for each element.
+MERCER_INLINE Mask<float> at_least(const uint32_t* words, int32_t threshold, float) {
+    Vec<int32_t> w;
+    __builtin_memcpy(&w, words, sizeof w);
+    return (shift_right_logical<8>(w) >= Vec<int32_t>(threshold)).as<float>();
+}
+MERCER_INLINE Mask<double> at_least(const uint32_t* words, int32_t threshold, double) {
+    constexpr int lanes = Vec<double>::lanes;
+    int64_t wide[lanes];
+    for (int k = 0; k < lanes; ++k) wide[k] = words[k] >> 8;
+    return (Vec<int64_t>::load(wide) >= Vec<int64_t>(threshold)).as<double>();
+}
+
+template <class T>
+void dropout(const void* from, void* to, int64_t begin, int64_t n, uint64_t seed, uint64_t stream,
+             double p, bool past_caches) {
+    // u ≥ p for u = ⌊word/2^8⌋·2^−24, f32 for both dtypes: the mask does not depend on it.
+    const double level = double(float(p)) * 0x1p24;
+    const int32_t floor = int32_t(level), threshold = floor + (double(floor) < level);
+    const Vec<T> scale(T(1 / (1 - p))), zero(T(0));
+    alignas(64) uint32_t word[block];
+    for (int64_t i = 0; i < n; i += block) {
+        words_of<block>(word, (begin + i) / block, seed, stream);
+        const T* x = static_cast<const T*>(from) + i;
+        T* y = static_cast<T*>(to) + i;
+        const auto value = [&](int64_t k, int count) MERCER_STEP {
+            return select(at_least(word + k, threshold, T(0)), load(x + k, count, T(0)) * scale,
+                          zero);
+        };
+        write_run(y, n - i < block ? n - i : int64_t(block), past_caches, value);
+    }
+    if (past_caches) stream_fence();
+}
+
 }  // namespace
 
 extern const cpu::RandomTable random_table;
 const cpu::RandomTable random_table = {{uniform<float>, uniform<double>},
-                                       {normal<float>, normal<double>}};
+                                       {normal<float>, normal<double>},
+                                       {dropout<float>, dropout<double>}};
 
 }  // namespace mercer::MERCER_ISA
