@@ -43,7 +43,7 @@ MERCER_INLINE Vec<double> asin_moderate(Vec<double> r) {
                             0x1.215af49a6e6b9p-5, -0x1.b01dc5f633743p-6, 0x1.0183859d99a21p-6,
                             -0x1.a316c722e3248p-8, 0x1.52ffbeab9351dp-10);
 }
-MERCER_INLINE Vec<double> normal_mass(Vec<double> x) { return normal_cdf_for<double>(x); }
+MERCER_INLINE Vec<double> normal_mass(Vec<double> x) { return normal_cdf(x); }
 
 MERCER_INLINE Vec<double> bivariate_moderate(Vec<double> h, Vec<double> k, Vec<double> rho) {
     const Vec<double> one(1.0), half(0.5), hk = h * k, hs = fma(h, h, k * k) * half;

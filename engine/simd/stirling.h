@@ -85,7 +85,7 @@ template <int k>
 MERCER_OUTLINE Vec<double> log_gamma_star(Vec<double> a) {
     static_assert(k <= 2);
     const Vec<double> r = Vec<double>(1.0) / a, half(0.5);
-    if constexpr (k == 2) return polygamma_for<1>(a) - fma(r * r, half, r);
+    if constexpr (k == 2) return polygamma_for<double, 1>(a) - fma(r * r, half, r);
     const Mask<double> small = a < Vec<double>(2.6);
     const Vec<double> u = r * r;
     Vec<double> y = k == 0 ? r * stirling<double>(u) : -u * digamma_series<double>(u);

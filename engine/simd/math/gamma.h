@@ -7,7 +7,7 @@
 // log |Γ(x)| = log(π/|x sin πx|) − log Γ(|x|), x's distance to an integer being exact.
 // ψ: (y − x₀) R(y) on [1, 2.6], x₀ the zero in two parts; log y − 1/2y − T(1/y²)/y² beyond; ψ(x) =
 // ψ(1 + x) − 1/x below 1 and ψ(1 − x) − π cot πx below 0.
-// ψ_n: n! Σ 1/(x + k)ⁿ⁺¹ up to 12, then the asymptotic series; its reflection to the left.
+// ψ_n: n! Σ 1/(x + k)ⁿ⁺¹ up to 12 (6 for floats), then the asymptotic series; its reflection to the left.
 // The fits interpolate at Chebyshev points, 2^-53 or better (2^-29 for floats, which are computed
 // in double lanes).
 //
@@ -210,7 +210,7 @@ constexpr double factorial(int n) { return n < 2 ? 1.0 : n * factorial(n - 1); }
 constexpr double factorial_ratio(int n, int k) {
     return factorial(2 * k + n - 1) / factorial(2 * k);
 }
-/// (−1)ⁿ⁺¹ ψ_n at y ≥ 12: (n − 1)!/yⁿ + n!/2yⁿ⁺¹ + Σ B₂ₖ (2k + n − 1)!/((2k)! y²ᵏ⁺ⁿ).
+/// (−1)ⁿ⁺¹ ψ_n at y ≥ 12 or, for floats, 6: (n − 1)!/yⁿ + n!/2yⁿ⁺¹ + Σ B₂ₖ (2k + n − 1)!/((2k)! y²ᵏ⁺ⁿ).
 template <int n>
 MERCER_INLINE Vec<double> polygamma_series(Vec<double> y) {
     constexpr double c[] = {factorial_ratio(n, 1) / 6,          -factorial_ratio(n, 2) / 30,
@@ -227,10 +227,10 @@ MERCER_INLINE Vec<double> polygamma_series(Vec<double> y) {
 }
 
 /// ψ_n, n = 1, 2, 3.
-template <int n>
+template <class T, int n>
 MERCER_OUTLINE Vec<double> polygamma_for(Vec<double> x) {
     static_assert(n >= 1 && n <= 3);
-    const Vec<double> zero(0.0), one(1.0), limit(12.0);
+    const Vec<double> zero(0.0), one(1.0), limit(sizeof(T) == 8 ? 12.0 : 6.0);
     const Mask<double> left = x < zero;
     Vec<double> y = select(left, one - x, x), s = zero, first = zero;
     const auto step = [&](Mask<double> more) __attribute__((always_inline)) {
@@ -268,7 +268,7 @@ MERCER_INLINE Vec<T> digamma(Vec<T> x) {
 }
 template <int n, class T>
 MERCER_INLINE Vec<T> polygamma(Vec<T> x) {
-    return in_double([](Vec<double> v) { return polygamma_for<n>(v); }, x);
+    return in_double([](Vec<double> v) { return polygamma_for<T, n>(v); }, x);
 }
 
 }  // namespace mercer::MERCER_ISA

@@ -19,6 +19,26 @@ MERCER_INLINE Vec<T> horner(Vec<T> x, T c0, Rest... rest) {
     return fma(x, horner(x, rest...), Vec<T>(c0));
 }
 
+/// c0 + c2·z + c4·z² + …
+template <class T>
+MERCER_INLINE Vec<T> horner_even(Vec<T>, T c0) {
+    return Vec<T>(c0);
+}
+template <class T, class... Rest>
+MERCER_INLINE Vec<T> horner_even(Vec<T> z, T c0, T, Rest... rest) {
+    if constexpr (sizeof...(rest) == 0)
+        return Vec<T>(c0);
+    else
+        return fma(z, horner_even(z, rest...), Vec<T>(c0));
+}
+/// The same polynomial in half the steps that wait for one another: even and odd powers apart. For
+/// the long ones.
+template <class T, class... Rest>
+MERCER_INLINE Vec<T> horner_split(Vec<T> x, T c0, Rest... rest) {
+    const Vec<T> z = x * x;
+    return fma(x, horner_even(z, rest...), horner_even(z, c0, rest...));
+}
+
 /// x held below `high` or above `low`; NaN stays NaN. One instruction where its rule for NaN (the
 /// second operand) is what we want, for GCC does not always find it.
 template <class T>
