@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "bench/cases.h"
+#include "engine/isa.h"
+
+extern "C" char* openblas_get_corename(void);  // whose kernels it chose
 
 namespace mercer::bench {
 namespace {
@@ -36,11 +39,16 @@ double seconds(int64_t times, T run) {
 }
 
 /// Ours, timed; OpenBLAS in turn, so that noise meets both. The counter `ratio` is the median of
-/// its time over ours: above 1 we are ahead.
+/// its time over ours: above 1 we are ahead. The label says whose kernels OpenBLAS ran: those of a
+/// processor that it does not know are for SSE3, against which nothing is proved.
 template <class T>
 void against_openblas(benchmark::State& state, const Sweep& s) {
+    const std::string core = openblas_get_corename(), form = s.form;
+    if (core == "Prescott" && is_available(Isa::avx2))
+        return state.SkipWithError(
+            "OpenBLAS does not know this processor: set OPENBLAS_CORETYPE to Haswell or SkylakeX");
+    state.SetLabel("OpenBLAS " + core);
     const DType dtype = sizeof(T) == 8 ? DType::f64 : DType::f32;
-    const std::string form = s.form;
     const Tensor a = cast(normal(1, {s.m, s.k}), dtype), b = cast(normal(2, {s.k, s.n}), dtype);
     const Tensor ours = Tensor::empty({s.m, s.n}, dtype), theirs = Tensor::empty({s.m, s.n}, dtype);
     const auto data = [](const Tensor& t) { return static_cast<T*>(t.raw()); };

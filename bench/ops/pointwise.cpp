@@ -6,7 +6,8 @@
 namespace mercer::bench {
 
 void add_ops_pointwise() {
-    constexpr double dear = 7,  // ns for 16 elements, from which arithmetic is the limit, not memory
+    constexpr double dear =
+                         7,  // ns for 16 elements, from which arithmetic is the limit, not memory
         iterates = 200;
     for (const Callable& c : callables()) {
         if (!c.info->pointwise) continue;

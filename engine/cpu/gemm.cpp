@@ -56,6 +56,35 @@ namespace {
 const GemmTable<float>& table_of(float) { return gemm_f32(); }
 const GemmTable<double>& table_of(double) { return gemm_f64(); }
 
+/// c (+)= a·b by one thread, both operands where they are.
+template <class T>
+void multiply_in_place(const GemmTable<T>& table, const Product<T>& x) {
+    GemmBlock<T> block{};
+    block.m = x.m;
+    block.n = x.n;
+    block.k = x.k;
+    block.accumulate = x.accumulate;
+    block.rows_outer = true;
+    block.a = x.a.data;
+    block.a_row = x.a.row;
+    block.a_col = x.a.col;
+    block.b = x.b.data;
+    block.b_row = x.b.row;
+    block.c = x.c.data;
+    block.c_row = x.c.row;
+    block.c_col = x.c.col;
+    table.multiply(block);
+    finish(x);
+}
+
+/// Whether L1 holds everything and nothing is to be rearranged: making a plan would take longer than the product.
+template <class T>
+bool is_small(const GemmTable<T>& table, const Product<T>& x) {
+    constexpr int64_t most = 64;
+    return x.m > 1 && x.m <= most && x.n <= most && x.k > 0 && x.k <= most && x.a.col == 1 &&
+           x.b.col == 1 && x.n % table.lanes == 0;
+}
+
 /// c (+)= a·b by up to `threads` threads.
 template <class T>
 void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
@@ -78,24 +107,8 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
         });
     }
     const Plan plan = plan_for(table, x, threads);
-    if (threads == 1 && plan.a_direct && plan.packed_from == x.n && x.k <= plan.kc) {  // small
-        GemmBlock<T> block{};
-        block.m = x.m;
-        block.n = x.n;
-        block.k = x.k;
-        block.accumulate = x.accumulate;
-        block.rows_outer = true;
-        block.a = x.a.data;
-        block.a_row = x.a.row;
-        block.a_col = x.a.col;
-        block.b = x.b.data;
-        block.b_row = x.b.row;
-        block.c = x.c.data;
-        block.c_row = x.c.row;
-        block.c_col = x.c.col;
-        table.multiply(block);
-        return finish(x);
-    }
+    if (threads == 1 && plan.a_direct && plan.packed_from == x.n && x.k <= plan.kc)
+        return multiply_in_place(table, x);
     // What is packed at a time stays within bounds.
     constexpr int64_t most = (int64_t{64} << 20) / int64_t(sizeof(T));
     const int64_t across = plan.by_columns ? x.m : x.n;
@@ -168,6 +181,8 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
         x.c.data += c_offset ? c_offset[at] : 0;
         return x;
     };
+    if (batch == 1 && is_small(table, all) && !gemm_by_openblas())
+        return multiply_in_place(table, entry(0));
     if (gemm_by_openblas()) {
         for (int64_t at = 0; at < batch; ++at) {
             const Product<T> x = entry(at);
