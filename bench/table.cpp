@@ -22,8 +22,11 @@ void Table::ReportRuns(const std::vector<Run>& runs) {
             const auto at = run.counters.find(counter);
             return at == run.counters.end() ? 0.0 : at->second.value * seconds;
         };
-        rows_.push_back({name.substr(0, blank), name.substr(blank + 1), run.report_label, seconds,
-                         amount("flop/s"), amount("bytes_per_second")});
+        const std::string operation = name.substr(0, blank);
+        if (rows_.empty() || rows_.back().name != operation)
+            rows_.push_back({operation, run.report_label, {}});
+        rows_.back().of[name.substr(blank + 1) == "f64"] = {seconds, amount("flop/s"),
+                                                            amount("bytes_per_second")};
         std::fprintf(stderr, "%s\n", name.c_str());
     }
 }
@@ -37,26 +40,25 @@ void Table::Finalize() {
         "times that the flops and the bytes need; the share, that time over the measured.\n\n",
         thread_count(), std::string(name_of(isa())).c_str(), fma / 1e9, copy / 1e9);
     std::printf(
-        "| operation | dtype | ms | GFLOP/s | GB/s | share of ceiling | bound by "
-        "|\n|---|---|--:|--:|--:|--:|---|\n");
+        "| operation | f32 ms | share | f64 ms | share | bound by |\n|---|--:|--:|--:|--:|---|\n");
     for (const Row& r : rows_) {
-        const double by_fma = r.flops / (r.dtype == "f64" ? fma / 2 : fma),
-                     by_copy = r.bytes / copy;
-        char share[16] = "";
-        if (r.flops + r.bytes > 0)
-            std::snprintf(share, sizeof share, "%.0f %%",
-                          100 * std::max(by_fma, by_copy) / r.seconds);
-        const auto rate = [&](double amount) {
-            char text[16] = "";
-            if (amount > 0) std::snprintf(text, sizeof text, "%.1f", amount / r.seconds / 1e9);
-            return std::string(text);
-        };
-        const char* bound = !r.bound.empty()   ? r.bound.c_str()
-                            : by_fma > by_copy ? "fma"
-                            : by_copy > 0      ? "copy"
-                                               : "";
-        std::printf("| %s | %s | %.3g | %s | %s | %s | %s |\n", r.name.c_str(), r.dtype.c_str(),
-                    r.seconds * 1e3, rate(r.flops).c_str(), rate(r.bytes).c_str(), share, bound);
+        std::string bound = r.bound;
+        std::printf("| %s |", r.name.c_str());
+        for (const bool f64 : {false, true}) {
+            const Measured& m = r.of[f64];
+            if (m.seconds == 0) {
+                std::printf(" | |");
+                continue;
+            }
+            const double by_fma = m.flops / (f64 ? fma / 2 : fma), by_copy = m.bytes / copy;
+            std::printf(" %.3g |", m.seconds * 1e3);
+            if (m.flops + m.bytes > 0)
+                std::printf(" %.0f %% |", 100 * std::max(by_fma, by_copy) / m.seconds);
+            else
+                std::printf(" |");
+            if (bound.empty()) bound = by_fma > by_copy ? "fma" : by_copy > 0 ? "copy" : "";
+        }
+        std::printf(" %s |\n", bound.c_str());
     }
 }
 

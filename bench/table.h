@@ -16,9 +16,12 @@ public:
     void Finalize() override;
 
 private:
-    struct Row {
-        std::string name, dtype, bound;
+    struct Measured {
         double seconds, flops, bytes;
+    };
+    struct Row {
+        std::string name, bound;
+        Measured of[2];  // f32, f64
     };
     std::vector<Row> rows_;
 };
