@@ -24,7 +24,8 @@ void add_ops_sorting() {
         add("argsort", [](const Tensor& x, int axis) { return argsort(x, axis); });
     }
     for (int64_t k : {1, 10, 100})
-        add_op("topk/4096x1024 k" + std::to_string(k) + " fwd", {.bytes = elements(4 << 20)},
+        add_op("topk/4096x1024 k" + std::to_string(k) + " fwd",
+               {.bytes = elements(4 << 20), .bound = "comparisons"},
                [=](DType dtype) {
                    return [k, x = randn(Key{1, 1}, {4096, 1024}, dtype)] {
                        benchmark::DoNotOptimize(topk(x, k));

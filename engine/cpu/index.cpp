@@ -5,6 +5,7 @@
 
 #include "engine/cpu/segment.h"
 #include "engine/parallel.h"
+#include "engine/scratch.h"
 #include "engine/tensor.h"
 
 namespace mercer::cpu {
@@ -36,41 +37,112 @@ void join_places(const Indexed& a, const T* from, T* to, Join join) {
             join(to[a.ids[j] * a.inner + c], from[j * a.inner + c]);
 }
 
-// Every (outer, inner) is a line by itself: a thread takes some, and goes along j.
+// Columns of a block whose places all stay in the second-level cache when they are packed there, however far apart they
+// are in memory; 0: none do, or so few are picked that packing does not pay.
+template <class T>
+int64_t packed_columns(const Indexed& a) {
+    constexpr int64_t line = 64 / int64_t(sizeof(T)), cached = 1 << 19;
+    if (a.rows || a.inner < line || a.size == 0 || a.n < a.size / 2) return 0;
+    return std::min<int64_t>(cached / (a.size * 64), 4) * line;
+}
+
+template <class T>
+void copy_block(const T* from, int64_t from_row, T* to, int64_t to_row, int64_t rows,
+                int64_t cols) {
+    for (int64_t i = 0; i < rows; ++i) std::copy_n(from + i * from_row, cols, to + i * to_row);
+}
+
+template <class T>
+void fill_block(T* to, int64_t to_row, int64_t rows, int64_t cols) {
+    if (to_row == cols) cols *= rows, rows = 1;
+    for (int64_t i = 0; i < rows; ++i) std::fill_n(to + i * to_row, cols, T(0));
+}
+
+// Rows of a block lie pages apart, where the processor does not ask ahead by itself.
+template <class T>
+void ask(const T* p, int64_t cols) {
+    for (int64_t c = 0; c < cols; c += 64 / int64_t(sizeof(T))) __builtin_prefetch(p + c);
+}
+
+// Every (outer, inner) is a line by itself: a thread takes some, and goes along j. `fresh`: from zeros on.
 template <class T, class Join>
-void join_lines(const Indexed& a, const T* from, T* to, Join join) {
-    const int64_t least = 64 / int64_t(sizeof(T)),
+void join_lines(const Indexed& a, const T* from, T* to, bool fresh, Join join) {
+    const int64_t packed = packed_columns<T>(a), least = 64 / int64_t(sizeof(T)),
                   wanted = a.outer >= 4 * thread_count() ? 1 : thread_count(),
-                  block = std::max(
-                      (std::min(a.inner / wanted, a.rows ? a.inner : 4 * least) + least - 1) /
-                          least * least,
-                      least),
+                  block = packed
+                              ? packed
+                              : std::max((std::min(a.inner / wanted, a.rows ? a.inner : 4 * least) +
+                                          least - 1) /
+                                             least * least,
+                                         least),
                   blocks = (a.inner + block - 1) / block;
     parallel_for(a.outer * blocks, grain_for(a.n * std::min(block, a.inner)),
                  [&](int64_t begin, int64_t end) {
+                     Scratch scratch;
+                     T* table = packed ? scratch.take<T>(a.size * packed) : nullptr;
                      for (int64_t item = begin; item < end; ++item) {
                          const int64_t o = item / blocks, c0 = item % blocks * block,
                                        cols = std::min(block, a.inner - c0);
                          T* plane = to + o * a.size * a.inner + c0;
-                         for (int64_t j = 0; j < a.n; ++j) {
-                             const int64_t at = (o * a.n + j) * a.inner + c0;
-                             if (a.rows)
-                                 for (int64_t c = 0; c < cols; ++c)
-                                     join(plane[a.ids[j] * a.inner + c], from[at + c]);
-                             else
-                                 for (int64_t c = 0; c < cols; ++c)
-                                     join(plane[a.ids[at + c] * a.inner + c], from[at + c]);
+                         const T* line = from + o * a.n * a.inner + c0;
+                         const int64_t* ids = a.rows ? a.ids : a.ids + o * a.n * a.inner + c0;
+                         T* base = packed ? table : plane;
+                         const int64_t step = packed ? packed : a.inner;
+                         if (fresh)
+                             fill_block(base, step, a.size, cols);
+                         else if (packed)
+                             copy_block(plane, a.inner, table, packed, a.size, cols);
+                         if (a.inner == 1) {
+                             for (int64_t j = 0; j < a.n; ++j) join(base[ids[j]], line[j]);
+                             continue;
                          }
+                         for (int64_t j = 0; j < a.n; ++j, line += a.inner) {
+                             if (a.rows) {
+                                 T* row = base + ids[j] * step;
+                                 for (int64_t c = 0; c < cols; ++c) join(row[c], line[c]);
+                                 continue;
+                             }
+                             if (packed && j + ahead < a.n) {
+                                 ask(ids + ahead * a.inner, cols);
+                                 ask(line + ahead * a.inner, cols);
+                             }
+                             for (int64_t c = 0; c < cols; ++c)
+                                 join(base[ids[c] * step + c], line[c]);
+                             ids += a.inner;
+                         }
+                         if (packed) copy_block(table, packed, plane, a.inner, a.size, cols);
                      }
                  });
 }
 
 template <class T, class Join>
-void join_all(const Indexed& a, const T* from, T* to, Join join) {
-    if (a.outer == 1 && a.inner < short_row && (a.rows || a.inner == 1))
-        join_places(a, from, to, join);
-    else
-        join_lines(a, from, to, join);
+void join_all(const Indexed& a, const T* from, T* to, bool fresh, Join join) {
+    if (!(a.outer == 1 && a.inner < short_row && (a.rows || a.inner == 1)))
+        return join_lines(a, from, to, fresh, join);
+    if (fresh)
+        parallel_for(a.size * a.inner, 1 << 15,
+                     [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, T(0)); });
+    join_places(a, from, to, join);
+}
+
+template <class T>
+void pick_packed(const Indexed& a, int64_t packed, const T* from, T* to) {
+    const int64_t blocks = (a.inner + packed - 1) / packed;
+    parallel_for(a.outer * blocks, grain_for(a.n * packed), [&](int64_t begin, int64_t end) {
+        Scratch scratch;
+        T* table = scratch.take<T>(a.size * packed);
+        for (int64_t item = begin; item < end; ++item) {
+            const int64_t o = item / blocks, c0 = item % blocks * packed,
+                          cols = std::min(packed, a.inner - c0);
+            copy_block(from + o * a.size * a.inner + c0, a.inner, table, packed, a.size, cols);
+            for (int64_t j = 0; j < a.n; ++j) {
+                const int64_t at = (o * a.n + j) * a.inner + c0;
+                const int64_t* ids = a.ids + at;
+                if (j + ahead < a.n) ask(ids + ahead * a.inner, cols);
+                for (int64_t c = 0; c < cols; ++c) to[at + c] = table[ids[c] * packed + c];
+            }
+        }
+    });
 }
 
 }  // namespace
@@ -101,9 +173,19 @@ void pick_rows(const Indexed& a, DType dtype, const void* from, void* to) {
     });
 }
 
+bool pick_blocks(const Indexed& a, DType dtype, const void* from, void* to) {
+    bool done = false;
+    visit_bits(dtype, [&]<class T>(T) {
+        const int64_t packed = packed_columns<T>(a);
+        done = packed > 0;
+        if (done) pick_packed(a, packed, static_cast<const T*>(from), static_cast<T*>(to));
+    });
+    return done;
+}
+
 void put(const Indexed& a, DType dtype, const void* from, void* to) {
     visit_bits(dtype, [&]<class T>(T) {
-        join_all(a, static_cast<const T*>(from), static_cast<T*>(to),
+        join_all(a, static_cast<const T*>(from), static_cast<T*>(to), false,
                  [](T& place, T x) { place = x; });
     });
 }
@@ -118,12 +200,9 @@ void add_up(const Indexed& a, DType dtype, const void* from, void* to) {
         return segment_reduce(Reduction::sum, {at, place, a.size, a.n}, from, a.inner, 0, dtype,
                               to);
     }
-    const int64_t count = a.outer * a.size * a.inner;
     const auto add = [&]<class T>(T) {
-        T* out = static_cast<T*>(to);
-        parallel_for(count, 1 << 15,
-                     [=](int64_t begin, int64_t end) { std::fill(out + begin, out + end, T(0)); });
-        join_all(a, static_cast<const T*>(from), out, [](T& place, T x) { place += x; });
+        join_all(a, static_cast<const T*>(from), static_cast<T*>(to), true,
+                 [](T& place, T x) { place += x; });
     };
     if (dtype == DType::f64)
         add(double{});

@@ -16,6 +16,9 @@ struct Indexed {
 
 /// to[o, j] = from[o, ids[j]], whole rows.
 void pick_rows(const Indexed& a, DType dtype, const void* from, void* to);
+/// to[o, j, c] = from[o, ids[o, j, c], c] by blocks of columns packed in cache; false, and nothing done, where that does not
+/// pay.
+bool pick_blocks(const Indexed& a, DType dtype, const void* from, void* to);
 /// to[o, ids[j]] = from[o, j]; of several the last stays.
 void put(const Indexed& a, DType dtype, const void* from, void* to);
 /// to[o, ids[j]] += from[o, j], in ascending j, from 0 on: `to` need not be set before.

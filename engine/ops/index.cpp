@@ -61,8 +61,7 @@ void pick(const Tensor& out, const Tensor& x, const Tensor& index, int axis) {
     const cpu::Walk walk = cpu::plan_walk(out.shape(), strides);
     const int last = walk.shape.rank() - 1;
     const int64_t d = walk.strides[0][last], s = walk.strides[1][last], w = walk.strides[2][last],
-                  step = x.strides()[axis],
-                  piece = s == 1 && w != 0 && walk.rows() > 1 ? 64 : 1 << 14,
+                  step = x.strides()[axis], piece = 1 << 14,
                   pieces = (walk.cols() + piece - 1) / piece;
     parallel_for(walk.rows() * pieces, grain_for(std::min(piece, walk.cols())),
                  [&](int64_t begin, int64_t end) {
@@ -95,7 +94,10 @@ Tensor Gather::forward(const Attrs& attrs, std::span<const Tensor> in) {
     } else if (names_rows(index, attrs.axis) && x.is_contiguous()) {
         cpu::pick_rows(indexed(name, index, shape, attrs.axis, x.shape()[attrs.axis], ids),
                        x.dtype(), x.raw(), out.raw());
-    } else {
+    } else if (!x.is_contiguous() || attrs.axis + 1 == x.rank() ||
+               !cpu::pick_blocks(
+                   indexed(name, index, shape, attrs.axis, x.shape()[attrs.axis], ids), x.dtype(),
+                   x.raw(), out.raw())) {
         visit(x.dtype(), [&]<class T>(T) { pick<T>(out, x, index, attrs.axis); });
     }
     return out;

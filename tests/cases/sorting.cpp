@@ -94,9 +94,9 @@ void over_axes(std::vector<Case>& list, const Input& in, bool big) {
                     add(
                         "sort", n, [=](const Var& x) { return sort(x, axis, descending).first; },
                         true);
-                for (int64_t k : {int64_t{1}, n / 3, n}) {
+                for (int64_t k : {int64_t{1}, int64_t{9}, n / 3, n}) {
                     if (k > n || (big && k > 100)) continue;
-                    if (!smooth && (k != n / 3 || kind == Kind::coarse || kind == Kind::i32))
+                    if (!smooth && ((k != n / 3 && k != 9) || kind == Kind::coarse || kind == Kind::i32))
                         continue;  // the order is argsort's: its cases have the rest
                     const std::string name = "topk " + std::to_string(k);
                     add(

@@ -50,6 +50,25 @@ MERCER_INLINE int64_t find(const T* x, int64_t n, T value) {
 
 template <class Way, class T>
 void run(const cpu::ReduceArgs& args) {
+    if (short_rows<T>(args.n, args.count))
+        return turned_rows(
+            static_cast<const T*>(args.x), args.n, args.step,
+            args.count, [&](const auto& v, int64_t k, int rows) __attribute__((always_inline)) {
+                using Index = typename IntOf<T>::type;
+                Vec<T> best = v[0];
+                Vec<Index> at(Index(0));
+                for (int i = 1; i < int(args.n); ++i) {
+                    const Mask<T> better = Way::beats(v[i], best);
+                    best = select(better, v[i], best);
+                    at = select(better.template as<Index>(), Vec<Index>(Index(i)), at);
+                }
+                put_results(best, static_cast<T*>(args.out) + k * args.out_step, args.out_step,
+                            rows);
+                Index places[Vec<T>::lanes];
+                at.store(places);
+                int64_t* to = static_cast<int64_t*>(args.extra) + k * args.out_step;
+                for (int r = 0; r < rows; ++r) to[r * args.out_step] = places[r];
+            });
     for (int64_t k = 0; k < args.count; ++k) {
         const T* x = static_cast<const T*>(args.x) + k * args.step;
         const T best = joined_run<typename Way::Join>(

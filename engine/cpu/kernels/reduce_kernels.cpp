@@ -35,6 +35,15 @@ template <class Op, class Of, class T>
 void run(const cpu::ReduceArgs& args) {
     const T* x = static_cast<const T*>(args.x);
     T* out = static_cast<T*>(args.out);
+    if (short_rows<T>(args.n, args.count))
+        return turned_rows(
+            x, args.n, args.step,
+            args.count, [&](const auto& v, int64_t k, int rows) __attribute__((always_inline)) {
+                const Vec<T> y = joined_turned<Op, T>(
+                    v, int(args.n),
+                    [](Vec<T> e) __attribute__((always_inline)) { return Of::of(e); });
+                put_results(y, out + k * args.out_step, args.out_step, rows);
+            });
     for (int64_t k = 0; k < args.count; ++k)
         out[k * args.out_step] = joined_run<Op>(
             x + k * args.step, args.n, Of::template fill<Op, T>,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/cpu/canonical.h"
+#include "engine/cpu/kernels/turn.h"
 #include "engine/cpu/reduce_table.h"
 
 namespace mercer::MERCER_ISA {
@@ -21,6 +22,41 @@ MERCER_INLINE T joined_run(const T* x, int64_t n, T fill, Prepare prepare) {
             part = Op::join(part, load(i, count));
         });
     return acc.total();
+}
+
+/// Whether rows fit a register, and are enough to be turned.
+template <class T>
+MERCER_INLINE bool short_rows(int64_t n, int64_t count) {
+    return n >= 2 && n <= Vec<T>::lanes && count >= Vec<T>::lanes;
+}
+/// Calls body(v, k, rows) for short rows x + k·step, as many as a register has lanes at a time: v[i], i < n, holds the
+/// elements i of rows k, k + 1, …
+template <class T, class Body>
+MERCER_INLINE void turned_rows(const T* x, int64_t n, int64_t step, int64_t count, Body body) {
+    constexpr int lanes = Vec<T>::lanes;
+    for (int64_t k = 0; k < count; k += lanes) {
+        const int rows = int(count - k < lanes ? count - k : lanes);
+        Vec<T> v[lanes];
+#pragma GCC unroll 16
+        for (int r = 0; r < lanes; ++r) {
+            const T* row = x + (k + (r < rows ? r : 0)) * step;
+            v[r] = n == lanes ? Vec<T>::load(row) : Vec<T>::load(row, int(n), T(0));
+        }
+        turn(v);
+        body(v, k, rows);
+    }
+}
+/// The join of prepare(v[i]), i < n, as joined_run joins one row.
+template <class Op, class T, class Prepare>
+MERCER_INLINE Vec<T> joined_turned(const Vec<T> (&v)[Vec<T>::lanes], int n, Prepare prepare) {
+    constexpr int lanes = Vec<T>::lanes;
+    Vec<T> part[lanes];
+    for (int i = 0; i < n; ++i) part[i] = Op::join(Vec<T>(Op::template identity<T>), prepare(v[i]));
+    for (int h = lanes / 2; h >= 1; h /= 2) {
+        for (int j = 0; j < h && j + h < n; ++j) part[j] = Op::join(part[j], part[j + h]);
+        n = n < h ? n : h;
+    }
+    return part[0];
 }
 
 /// Columns of one block: at most `width` of them at a time. `uniform`: prepare is the same for all columns.
@@ -128,6 +164,15 @@ struct Columns {
         }
     }
 };
+
+/// A register's results, `rows` of them, `step` apart.
+template <class T>
+MERCER_INLINE void put_results(Vec<T> v, T* to, int64_t step, int rows) {
+    if (step == 1) return rows == Vec<T>::lanes ? v.store(to) : v.store(to, rows);
+    T e[Vec<T>::lanes];
+    v.store(e);
+    for (int r = 0; r < rows; ++r) to[r * step] = e[r];
+}
 
 template <class T>
 MERCER_INLINE void spread(const T* from, T* to, int64_t step, int64_t n) {

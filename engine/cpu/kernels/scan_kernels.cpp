@@ -4,6 +4,7 @@
 // A row is scanned by blocks of 16: inside one, v_j ← v_{j−k} ∘ v_j for k = 1, 2, 4, 8 (Hillis & Steele 1986); then the
 // carry is joined to all. Every instruction set does these joins, so all get the same bits. Columns go step by step.
 #include "engine/cpu/canonical.h"
+#include "engine/cpu/kernels/turn.h"
 #include "engine/cpu/scan_table.h"
 
 namespace mercer::MERCER_ISA {
@@ -79,6 +80,18 @@ struct Block {
             v[k] = reverse ? reversed(Vec<T>::load(p + block - (k + 1) * lanes))
                            : Vec<T>::load(p + k * lanes);
     }
+    /// The first `n` elements, in their order.
+    MERCER_INLINE void load_first(const T* p, int n) {
+        for (int k = 0; k < registers; ++k)
+            v[k] = Vec<T>::load(p + k * lanes, held(n, k), Op::template identity<T>);
+    }
+    MERCER_INLINE void store_first(T* p, int n) const {
+        for (int k = 0; k < registers; ++k) v[k].store(p + k * lanes, held(n, k));
+    }
+    static MERCER_INLINE int held(int n, int k) {
+        const int rest = n - k * lanes;
+        return rest < 0 ? 0 : rest < lanes ? rest : lanes;
+    }
     MERCER_INLINE void store(T* p, bool reverse) const {
         for (int k = 0; k < registers; ++k) {
             if (reverse)
@@ -95,39 +108,44 @@ MERCER_INLINE void scan_row(const cpu::ScanArgs& args) {
     T* out = static_cast<T*>(args.out);
     const Vec<T> before(*static_cast<T*>(args.carry));
     Vec<T> carry(Op::template identity<T>);
-    const auto step = [&](const T* from, T* to) __attribute__((always_inline)) {
-        Block<Op, T> b;
-        b.load(from, reverse);
+    using B = Block<Op, T>;
+    const auto step = [&](B & b) __attribute__((always_inline)) {
         b.scan();
         const Vec<T> total(b.last());
-        if (to) {
-            Vec<T> d[Block<Op, T>::registers];
+        if (out) {
+            Vec<T> d[B::registers];
             if (args.exclusive) {
                 b.template delay<1>(d);
-                for (int k = 0; k < Block<Op, T>::registers; ++k) b.v[k] = d[k];
+                for (int k = 0; k < B::registers; ++k) b.v[k] = d[k];
             }
-            for (int k = 0; k < Block<Op, T>::registers; ++k) {
+            for (int k = 0; k < B::registers; ++k) {
                 b.v[k] = Op::join(carry, b.v[k]);
                 if (!args.first) b.v[k] = Op::join(before, b.v[k]);
             }
-            b.store(to, reverse);
         }
         carry = Op::join(carry, total);
     };
+    B b;
     int64_t i = 0;
     for (; i + block <= args.n; i += block) {
         const int64_t at = reverse ? args.n - i - block : i;
-        step(x + at, out ? out + at : nullptr);
+        b.load(x + at, reverse);
+        step(b);
+        if (out) b.store(out + at, reverse);
     }
-    if (const int rest = int(args.n - i); rest > 0) {
-        T from[block], to[block];
-        for (int k = 0; k < block; ++k) from[k] = Op::template identity<T>;
-        const int shift = reverse ? block - rest : 0;
-        const int64_t at = reverse ? 0 : i;
-        for (int k = 0; k < rest; ++k) from[shift + k] = x[at + k];
-        step(from, to);
+    if (const int rest = int(args.n - i); rest > 0 && !reverse) {
+        b.load_first(x + i, rest);
+        step(b);
+        if (out) b.store_first(out + i, rest);
+    } else if (rest > 0) {
+        T part[block];
+        for (int k = 0; k < block - rest; ++k) part[k] = Op::template identity<T>;
+        for (int k = 0; k < rest; ++k) part[block - rest + k] = x[k];
+        b.load(part, true);
+        step(b);
+        b.store(part, true);
         if (out)
-            for (int k = 0; k < rest; ++k) out[at + k] = to[shift + k];
+            for (int k = 0; k < rest; ++k) out[k] = part[block - rest + k];
     }
     const Vec<T> all = args.first ? carry : Op::join(before, carry);
     T e[Vec<T>::lanes];
@@ -193,32 +211,39 @@ void recurrence_columns(const cpu::RecurrenceArgs& args) {
     }
 }
 
-// Rows: as many as a register has lanes, through transposed tiles of 16 steps.
+// Rows: as many as a register has lanes, by squares that are turned in registers.
 template <class T>
 void recurrence_rows(const cpu::RecurrenceArgs& args) {
-    constexpr int lanes = Vec<T>::lanes, steps = 16;
-    alignas(64) T a[steps * lanes] = {}, b[steps * lanes] = {}, out[steps * lanes];
+    constexpr int lanes = Vec<T>::lanes;
     const int64_t n = args.n;
     for (int64_t k0 = 0; k0 < args.count; k0 += lanes) {
         const int rows = int(args.count - k0 < lanes ? args.count - k0 : lanes);
         Vec<T> h(T(0));
-        for (int64_t i = 0; i < n; i += steps) {
-            const int now = int(n - i < steps ? n - i : steps);
-            const int64_t first = k0 * n + (args.reverse ? n - 1 - i : i),
-                          step = args.reverse ? -1 : 1;
-            for (int k = 0; k < rows; ++k)
-                for (int t = 0; t < now; ++t) {
-                    a[t * lanes + k] = static_cast<const T*>(args.a)[first + k * n + t * step];
-                    b[t * lanes + k] = static_cast<const T*>(args.b)[first + k * n + t * step];
+        for (int64_t i = 0; i < n; i += lanes) {
+            const int now = int(n - i < lanes ? n - i : lanes);
+            const int64_t first = k0 * n + (args.reverse ? n - i - now : i);
+            const auto load = [&](const void* from, Vec<T>(&to)[lanes])
+                __attribute__((always_inline)) {
+#pragma GCC unroll 16
+                for (int r = 0; r < lanes; ++r) {
+                    const T* row = static_cast<const T*>(from) + first + (r < rows ? r : 0) * n;
+                    to[r] = now == lanes ? Vec<T>::load(row) : Vec<T>::load(row, now, T(0));
                 }
-            for (int t = 0; t < now; ++t) {
-                const Vec<T> add = Vec<T>::load(b + t * lanes);
-                h = i + t ? Vec<T>::load(a + t * lanes) * h + add : add;
-                h.store(out + t * lanes);
+                turn(to);
+            };
+            Vec<T> a[lanes], b[lanes];
+            load(args.a, a);
+            load(args.b, b);
+            for (int s = 0; s < now; ++s) {
+                const int t = args.reverse ? now - 1 - s : s;
+                h = i + s ? a[t] * h + b[t] : b[t];
+                b[t] = h;
             }
-            for (int k = 0; k < rows; ++k)
-                for (int t = 0; t < now; ++t)
-                    static_cast<T*>(args.out)[first + k * n + t * step] = out[t * lanes + k];
+            turn(b);
+            for (int r = 0; r < rows; ++r) {
+                T* row = static_cast<T*>(args.out) + first + r * n;
+                now == lanes ? b[r].store(row) : b[r].store(row, now);
+            }
         }
     }
 }

@@ -82,12 +82,29 @@ MERCER_INLINE T join(T a, T b) {
     return a <= b || a != a ? a : b;
 }
 
-// Single elements: there are no columns to fill a register with, and of many short runs the processor overlaps the chains.
+// Single elements: there are no columns to fill a register with. In place they take the canonical order.
 template <class Op, class T>
 void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
+    constexpr int lanes = Vec<T>::lanes;
     for (int64_t s = g.begin; s < g.end; ++s) {
         const int64_t first = g.offsets[s], last = g.offsets[s + 1];
-        if (!g.row && last - first >= long_run) {
+        if (!g.row && lanes > 1 &&
+            last - first <= 4 * lanes) {  // the parts that are there, without a branch
+            Vec<T> part[4];
+            for (int k = 0; k < 4; ++k) {
+                const int64_t rest = last - first - k * lanes;
+                part[k] = Vec<T>::load(x + first + k * lanes,
+                                       rest < 0       ? 0
+                                       : rest < lanes ? int(rest)
+                                                      : lanes,
+                                       Op::template identity<T>);
+            }
+            const T total =
+                across<Op>(Op::join(Op::join(part[0], part[2]), Op::join(part[1], part[3])));
+            out[s] = first == last ? empty : total;
+            continue;
+        }
+        if (!g.row) {
             Canonical<T, Op> acc;
             canonical_for(
                 acc, last - first,
@@ -97,14 +114,11 @@ void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
                                               ? Vec<T>::load(p)
                                               : Vec<T>::load(p, count, Op::template identity<T>));
                 });
-            out[s] = acc.total();
+            out[s] = first == last ? empty : acc.total();
             continue;
         }
         T acc = Op::template identity<T>;
-        if (g.row)
-            for (int64_t k = first; k < last; ++k) acc = join<Op>(acc, x[g.row[k]]);
-        else
-            for (int64_t k = first; k < last; ++k) acc = join<Op>(acc, x[k]);
+        for (int64_t k = first; k < last; ++k) acc = join<Op>(acc, x[g.row[k]]);
         out[s] = first == last ? empty : acc;
     }
 }

@@ -69,19 +69,30 @@ MERCER_INLINE void merge_from(const Item* a, const Item* a_end, const Item* b, c
     for (; n > 0 && b < b_end; --n) *to++ = *b++;
 }
 
-// Runs of 16 by insertion, then merged pairwise.
+// Up to 16 items in order: each goes to the place that the number of smaller ones says, no two being equal. No branches.
+MERCER_INLINE void sort_run(uint64_t* x, int64_t n) {
+    constexpr int run = 16;
+    uint64_t v[run], rank[run] = {};
+    for (int i = 0; i < run; ++i) v[i] = i < n ? x[i] : ~uint64_t(0);
+    for (int j = 0; j < n; ++j)
+        for (int i = 0; i < run; ++i) rank[i] += v[j] < v[i];
+    for (int i = 0; i < n; ++i) x[rank[i]] = v[i];
+}
+// Wide ones by insertion.
+MERCER_INLINE void sort_run(unsigned __int128* x, int64_t n) {
+    for (int64_t i = 1; i < n; ++i) {
+        const unsigned __int128 v = x[i];
+        int64_t j = i;
+        for (; j > 0 && v < x[j - 1]; --j) x[j] = x[j - 1];
+        x[j] = v;
+    }
+}
+
+// Runs of 16, then merged pairwise.
 template <class Item>
 Item* merge_sort(Item* x, Item* spare, int64_t n) {
     constexpr int64_t run = 16;
-    for (int64_t i0 = 0; i0 < n; i0 += run) {
-        const int64_t end = i0 + run < n ? i0 + run : n;
-        for (int64_t i = i0 + 1; i < end; ++i) {
-            const Item v = x[i];
-            int64_t j = i;
-            for (; j > i0 && v < x[j - 1]; --j) x[j] = x[j - 1];
-            x[j] = v;
-        }
-    }
+    for (int64_t i = 0; i < n; i += run) sort_run(x + i, i + run < n ? run : n - i);
     for (int64_t width = run; width < n; width *= 2) {
         for (int64_t i = 0; i < n; i += 2 * width) {
             const int64_t middle = i + width < n ? i + width : n,
@@ -154,7 +165,42 @@ void merge(const void* left, int64_t na, const void* right, int64_t nb, int64_t 
                end - begin);
 }
 
-// Candidates are gathered until the buffer is full, then the first k of them stay, and the last of these bars the way.
+// A key that at least k of x[0, n) are not above, and not many more: the k-th smallest of the least keys of groups (i modulo
+// their number), found bit by bit as far as it matters. The largest key if there are too few elements.
+template <class T, class Key = typename ItemOf<T>::Key>
+MERCER_INLINE Key bar_of(const T* x, int64_t n, int64_t k, bool descending) {
+    constexpr int most = 1024;
+    int groups = 64;
+    while (groups < 2 * k && groups <= most) groups *= 2;
+    if (groups > most || 2 * groups > n) return ~Key(0);
+    Key least[most];
+    for (int i = 0; i < groups; ++i) least[i] = ~Key(0);
+    for (int64_t i0 = 0; i0 < n; i0 += groups) {
+        const int size = int(n - i0 < groups ? n - i0 : groups);
+        for (int i = 0; i < size; ++i) {
+            const Key key = key_of(x[i0 + i], descending);
+            least[i] = key < least[i] ? key : least[i];
+        }
+    }
+    Key low = ~Key(0), high = 0;
+    for (int i = 0; i < groups; ++i) {
+        low = least[i] < low ? least[i] : low;
+        high = least[i] > high ? least[i] : high;
+    }
+    if (k == 1) return low;
+    Key bit = low == high ? 0 : Key(1) << (8 * sizeof(Key) - 1);
+    while (bit && !((low ^ high) & bit)) bit >>= 1;  // above it, all are alike
+    Key bar = bit ? low & ~(2 * bit - 1) : low;
+    for (int rounds = 20; bit && rounds > 0; bit >>= 1, --rounds) {
+        Key within = 0;
+        for (int i = 0; i < groups; ++i) within += least[i] <= (bar | (bit - 1));
+        if (int64_t(within) < k) bar |= bit;
+    }
+    return bit ? bar | (2 * bit - 1) : bar;
+}
+
+// Candidates below the bar are gathered until the buffer is full, then the first k of them stay, and the last of these is
+// the next bar.
 template <class T>
 void top(const void* from, int64_t n, int64_t k, bool descending, void* items, void* other) {
     using Item = typename ItemOf<T>::Item;
@@ -164,7 +210,9 @@ void top(const void* from, int64_t n, int64_t k, bool descending, void* items, v
     Item *best = static_cast<Item*>(items), *spare = static_cast<Item*>(other);
     int64_t held = 0;
     const int64_t room = cpu::top_room(k);
-    Key bar = ~Key(0);
+    Key bar = bar_of(x, n, k, descending);
+    int64_t enough = k;  // held from which on what is not below the bar stays out
+    if (bar != ~Key(0)) ++bar, enough = 0;
     const auto settle = [&] {
         Item* sorted = in_order<T>(best, spare, held);
         if (sorted != best) spare = best, best = sorted;
@@ -178,7 +226,7 @@ void top(const void* from, int64_t n, int64_t k, bool descending, void* items, v
             for (int i = 0; i < block; ++i) keys[i] = key_of(x[i0 + i], descending);
         else
             for (int i = 0; i < size; ++i) keys[i] = key_of(x[i0 + i], descending);
-        if (size == block && held >= k) {
+        if (size == block && held >= enough) {
             Key least = ~Key(0);
             for (int i = 0; i < block; ++i) least = keys[i] < least ? keys[i] : least;
             if (least >= bar) continue;  // an equal one that comes later is not better
@@ -186,7 +234,7 @@ void top(const void* from, int64_t n, int64_t k, bool descending, void* items, v
         if (held + size > room) settle();
         for (int i = 0; i < size; ++i) {
             best[held] = Item(keys[i]) << (8 * sizeof(T)) | Item(i0 + i);
-            held += keys[i] < bar || held < k;
+            held += keys[i] < bar || held < enough;
         }
     }
     settle();
