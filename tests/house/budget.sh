@@ -2,7 +2,8 @@
 # budget.sh [SOURCE_DIR | --self-test]: lines of C++ in each layer against its budget.
 #
 # Past the budget: simplify, or say why. Past one and a half times the budget the test fails.
-# The engine was planned at 9000 lines; two hundred operations, special functions, files and instruments made it more.
+# The engine was planned at 9000 lines and autograd at 1500; two hundred operations, special functions, files, instruments
+# and calls by name made them more.
 set -euo pipefail
 
 check() {
@@ -19,8 +20,8 @@ check() {
         if ((2 * lines > 3 * budget)); then verdict="  FAR over budget"; faults=1; fi
         printf '%-10s %6d of %5d lines  %3d%%%s\n' "$layer" "$lines" "$budget" $((100 * lines / budget)) "$verdict"
     done <<'BUDGET'
-engine 16000
-autograd 1500
+engine 20000
+autograd 3000
 attention 5000
 models 4000
 cli 2000
@@ -32,8 +33,8 @@ self_test() {
     sample=$(mktemp -d)
     trap 'rm -rf "$sample"' EXIT
     mkdir -p "$sample"/{autograd/optim,cli}
-    seq 900 >"$sample/autograd/tape.h"
-    seq 600 >"$sample/autograd/optim/adam.cpp"
+    seq 1800 >"$sample/autograd/tape.h"
+    seq 1200 >"$sample/autograd/optim/adam.cpp"
     seq 9999 >"$sample/autograd/README.md"
     local said
     said=$(check "$sample") || { echo "self-test: a sample at its budget failed"; exit 1; }
@@ -41,7 +42,7 @@ self_test() {
     echo >>"$sample/autograd/tape.h"
     said=$(check "$sample") || { echo "self-test: failed just over the budget"; exit 1; }
     if [[ $said != *"over budget"* ]]; then echo "self-test: no warning over the budget"; exit 1; fi
-    seq 1500 >>"$sample/autograd/tape.h"
+    seq 3000 >>"$sample/autograd/tape.h"
     if (check "$sample") >/dev/null; then echo "self-test: passed at twice the budget"; exit 1; fi
     echo "self-test passed"
 }
