@@ -19,7 +19,7 @@ Var entmax(const Var& x, const Var& alpha, int axis) {
 
 Var fenchel_young(const Var& x, const Tensor& target, double alpha, LossReduction reduction) {
     const Var y(target);
-    const Var losses = record<FenchelYoung>({alpha}, {&x, &y});
+    const Var losses = record<FenchelYoung>({alpha}, {&x, &y})[0];
     return reduced_loss(losses, reduction, losses.count());
 }
 

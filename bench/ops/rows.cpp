@@ -57,16 +57,18 @@ void add_ops_rows() {
     add("logsumexp", 1, 2, 0, [](const Vars& x) { return logsumexp(x[0], {-1}); });
     add("cross_entropy", 1, 2, 0, [ids](const Vars& x) { return cross_entropy(x[0], ids); });
     add(
-        "sparsemax", 2, 3, 0, [](const Vars& x) { return sparsemax(x[0]); }, "about ten passes");
+        "sparsemax", 2, 3, 0, [](const Vars& x) { return sparsemax(x[0]); },
+        "the threshold's passes");
     add(
-        "entmax15", 2, 3, 0, [](const Vars& x) { return entmax15(x[0]); }, "about ten passes");
+        "entmax15", 2, 3, 0, [](const Vars& x) { return entmax15(x[0]); },
+        "the threshold's passes");
     add(
         "entmax", 2, 3, 0,
         [](const Vars& x) { return entmax(x[0], Tensor::scalar(1.3, x[0].dtype())); },
-        "ten passes of log and exp");
+        "a logarithm and an exponential each");
     add(
         "fenchel_young", 2, 3, 0, [](const Vars& x) { return fenchel_young(x[0], x[1].value()); },
-        "about ten passes", softmax(randn(Key{1, 8}, {rows, columns}, DType::f64)));
+        "the threshold's passes", softmax(randn(Key{1, 8}, {rows, columns}, DType::f64)));
     add(
         "dropout", 2, 2, 0,
         [](const Vars& x) {
@@ -75,16 +77,20 @@ void add_ops_rows() {
         "Philox");
     add("embedding", 2, 2, 0, [ids](const Vars& x) { return embedding(x[0], ids); });
     const Tensor other = randn(Key{1, 6}, {rows, columns}, DType::f64);
-    const auto pair = [&](const std::string& name, auto f) {
+    const auto pair = [&](const std::string& name, auto f, const char* bound = "") {
         add(
-            name, 2, 3, 0, [f](const Vars& x) { return f(x[0], x[1]); }, "", abs(other));
+            name, 2, 3, 0, [f](const Vars& x) { return f(x[0], x[1]); }, bound, abs(other));
     };
     pair("mse_loss", [](const Var& x, const Var& y) { return mse_loss(x, y); });
     pair("l1_loss", [](const Var& x, const Var& y) { return l1_loss(x, y); });
     pair("huber_loss", [](const Var& x, const Var& y) { return huber_loss(x, y); });
-    pair("bce_with_logits", [](const Var& x, const Var& y) { return bce_with_logits(x, y); });
+    pair(
+        "bce_with_logits", [](const Var& x, const Var& y) { return bce_with_logits(x, y); },
+        "the function's arithmetic");
     pair("kl_div", [](const Var& x, const Var& y) { return kl_div(x, y.value()); });
-    add("nll_loss", 0.01, 1, 0, [ids](const Vars& x) { return nll_loss(x[0], ids); });
+    add(
+        "nll_loss", 0.01, 1, 0, [ids](const Vars& x) { return nll_loss(x[0], ids); },
+        "random access");
     add("layer_norm", 2, 3, 2, [](const Vars& x) { return layer_norm(x[0], x[1], x[2]); });
     const Shape images{16, 64, 64, 64};  // as many elements
     for (const Shape& shape : {Shape{rows, columns}, images}) {

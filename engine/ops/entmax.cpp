@@ -33,8 +33,8 @@ Tensor alpha_rows(const char* name, const Tensor& alpha, const Tensor& x, int ax
     return rows;
 }
 
-// The row kernels pass over a row about ten times, each time with some arithmetic.
-constexpr int64_t work = 32;
+// The row kernels pass over what may have weight about ten times.
+constexpr int64_t work = 8;
 
 }  // namespace
 
@@ -79,29 +79,55 @@ template struct Entmax<EntmaxAlpha::any>;
 
 namespace {
 
-// Ω(p) by row: (Σ p^α − 1)/(α(α − 1)), Σ p log p for α = 1; 0 for a row of zeros.
-Tensor negentropy(const Tensor& p, double alpha) {
-    const Tensor zero = Tensor::zeros({}, p.dtype()), inside = greater(p, 0),
-                 safe = where(inside, p, zero + 1.0);
-    if (alpha == 1) return sum(p * log(safe), {-1});
-    const Tensor above = alpha == 2 ? p : exp((alpha - 1) * log(safe));
-    return sum(where(inside, p * (above - 1.0), zero), {-1}) / (alpha * (alpha - 1));
+int kind_of(double alpha) {
+    return int(alpha == 2     ? EntmaxAlpha::two
+               : alpha == 1.5 ? EntmaxAlpha::half_three
+                              : EntmaxAlpha::any);
 }
 
 }  // namespace
 
-Tensor FenchelYoung::forward(const Attrs& attrs, std::span<const Tensor> in) {
+std::array<Tensor, 4> FenchelYoung::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
-    const Tensor &x = in[0], &y = in[1];
-    require_floating(name, x);
-    if (x.rank() == 0 || !(x.shape() == y.shape()))
-        throw ShapeError(name, "the target must have the shape of x: x " + to_string(x.shape()) +
-                                   " vs target " + to_string(y.shape()));
-    const Tensor p = entmax_with(x, attrs.alpha);
-    // θ·(p − y), the same under a shift of θ.
-    const Tensor zero = Tensor::zeros({}, x.dtype()), away = p - y;
-    const Tensor score = where(equal(away, zero), zero, (x - max(x, {-1}, true)) * away);
-    return sum(score, {-1}) + negentropy(y, attrs.alpha) - negentropy(p, attrs.alpha);
+    require_floating(name, in[0]);
+    if (in[0].rank() == 0 || !(in[0].shape() == in[1].shape()))
+        throw ShapeError(name, "the target must have the shape of x: x " +
+                                   to_string(in[0].shape()) + " vs target " +
+                                   to_string(in[1].shape()));
+    if (in[0].dtype() != in[1].dtype())
+        throw DTypeError(name, "dtypes differ: x " + std::string(name_of(in[0].dtype())) +
+                                   " vs target " + std::string(name_of(in[1].dtype())) +
+                                   "; use cast on one");
+    if (!(attrs.alpha >= 1 && attrs.alpha <= 1e6))
+        throw ValueError(name, "alpha must be in [1, 1e6], got " + std::to_string(attrs.alpha));
+    const Tensor x = in[0].contiguous(), y = in[1].contiguous();
+    Shape shape = x.shape();
+    shape.erase(shape.rank() - 1);
+    std::array<Tensor, 4> out;  // loss, top, s, Σ
+    for (Tensor& t : out) t = Tensor::empty(shape, x.dtype());
+    const auto kernel = entmax_table().loss[kind_of(attrs.alpha)][x.dtype() == DType::f64];
+    const int64_t n = x.shape().back();
+    for_rows(rows_of(x), n * work, [&](int64_t r, int64_t rows) {
+        kernel(at(x, r * n), at(y, r * n), at(out[0], r), at(out[1], r), at(out[2], r),
+               at(out[3], r), rows, n, attrs.alpha - 1);
+    });
+    return out;
+}
+
+Tensor FenchelYoung::backward(const Attrs& attrs, const Tensor& from, const Tensor& target,
+                              const Tensor& top, const Tensor& s, const Tensor& sum,
+                              const Tensor& g) {
+    const OperationScope scope(name, {&from, &target, &g});
+    const Tensor x = from.contiguous(), y = target.contiguous(), w = g.contiguous(),
+                 dx = Tensor::empty(x.shape(), x.dtype());
+    const auto kernel = entmax_table().loss_gradient[kind_of(attrs.alpha)][x.dtype() == DType::f64];
+    const int64_t n = x.shape().back();
+    const bool stream = streams(x);
+    for_rows(rows_of(x), n, [&](int64_t r, int64_t rows) {
+        kernel(at(x, r * n), at(y, r * n), at(top, r), at(s, r), at(sum, r), at(w, r),
+               at(dx, r * n), rows, n, attrs.alpha - 1, stream);
+    });
+    return dx;
 }
 
 Tensor sparsemax(const Tensor& x, int axis) {
@@ -118,7 +144,7 @@ Tensor entmax(const Tensor& x, const Tensor& alpha, int axis) {
 
 Tensor fenchel_young(const Tensor& x, const Tensor& target, double alpha, LossReduction reduction) {
     const Tensor in[] = {x, target};
-    const Tensor losses = compute<FenchelYoung>({alpha}, in);
+    const Tensor losses = compute<FenchelYoung>({alpha}, in)[0];
     return reduced_loss(losses, reduction, losses.count());
 }
 

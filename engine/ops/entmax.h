@@ -43,16 +43,22 @@ X entmax_with(const X& x, double alpha) {
     return entmax(x, X(Tensor::scalar(alpha, x.dtype())), -1);
 }
 
-/// Inputs: x […, n], target of x's shape, a distribution in each row. One loss for each row.
+/// Inputs: x […, n], target of x's shape, a distribution in each row. Results: of each row its loss;
+/// its largest x, s and Σ (engine/cpu/entmax_table.h).
 struct MERCER_API FenchelYoung {
     static constexpr const char* name = "fenchel_young";
     struct Attrs {
         double alpha;
     };
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return input_bit(0) | input_bit(1); }
+    static std::array<Tensor, 4> forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) {
+        return input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2) | output_bit_of(3);
+    }
     template <class X>
     static void vjp(Vjp<X>& c);
+    /// g·(p − y) in one pass: first order only.
+    static Tensor backward(const Attrs&, const Tensor& x, const Tensor& target, const Tensor& top,
+                           const Tensor& s, const Tensor& sum, const Tensor& g);
 };
 
 }  // namespace mercer

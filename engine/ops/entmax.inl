@@ -49,10 +49,15 @@ void Entmax<kind>::vjp(Vjp<X>& c) {
 
 template <class X>
 void FenchelYoung::vjp(Vjp<X>& c) {
-    const X p = entmax_with(c.in(0), c.template attrs<Attrs>().alpha);
-    Shape column = c.g().shape();
-    column.push_back(1);
-    c.give(0, reshape(c.g(), column) * (p - X(c.value(1))));
+    const Attrs& attrs = c.template attrs<Attrs>();
+    if constexpr (std::is_same_v<X, Tensor>) {
+        c.give(0, backward(attrs, c.in(0), c.in(1), c.out(1), c.out(2), c.out(3), c.g()));
+    } else {
+        const X p = entmax_with(c.in(0), attrs.alpha);
+        Shape column = c.g().shape();
+        column.push_back(1);
+        c.give(0, reshape(c.g(), column) * (p - X(c.value(1))));
+    }
 }
 
 }  // namespace mercer

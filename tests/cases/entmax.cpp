@@ -124,6 +124,9 @@ void add_entmax(std::vector<Case>& list, bool big) {
     if (big) {
         fixed(list, {{{211, 517}}, {{97, 1031}, Layout::transposed}});
         any(list, {{{211, 517}}}, 1, true);
+        fixed(list, {{{3, 5000}}});
+        given(list, {{{5000, 2}}});  // most of a row has weight
+        losses(list, {{{53, 517}}, {{3, 5000}}});
         return;
     }
     const std::vector<Input> shapes{{{1}},

@@ -1,96 +1,11 @@
-// The α-entmax of a row (Peters, Niculae and Martins 2019, arXiv 1905.05702; gradient by α: Correia,
-// Niculae and Martins 2019, arXiv 1909.00015). With ε = α − 1, d = x − max x and
-//   a_i(s) = [1 + ε(d_i − s)]₊,  p_i = a_i^{1/ε}  (e^{d_i − s} for ε = 0),
-// s solves F(s) = Σ p_i = 1. F^ε is the 1/ε-norm of a, and a is convex in s: so for α ≤ 2 it is convex
-// (Minkowski) and Newton's method from s = 0, where F ≥ 1, climbs to s without passing it, for α = 2
-// in finitely many steps. Its step, (F − F^{1−ε})/(ε Σ p^{2−α}), tends to F log F/F for ε → 0: the
-// softmax is a limit, not a case. For α > 2 a bracket and bisection guard it.
-// Memory sees x once and p once; a row's passes, about ten, meet it in cache.
+// The α-entmax of a row (entmax_threshold.h), its gradient, and its Fenchel–Young loss. Gradient by α:
+// Correia, Niculae and Martins 2019, arXiv 1909.00015. Memory sees x once and p once; a row's passes
+// meet it in cache, most of them only what may have weight.
 #include "engine/cpu/entmax_table.h"
-#include "engine/cpu/kernels/row.h"
+#include "engine/cpu/kernels/entmax_threshold.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
-
-enum class Alpha { two, half_three, any };
-
-/// p and p^{2−α} at u = d − s. Both 0 outside the support.
-template <class T>
-struct Weight {
-    Vec<T> p, escort;
-};
-template <class T, Alpha alpha>
-MERCER_INLINE Weight<T> weight(Vec<T> u, T epsilon) {
-    const Vec<T> zero(T(0)), one(T(1));
-    if constexpr (alpha == Alpha::any) {
-        if (epsilon == T(0)) {
-            const Vec<T> p = exp(u);
-            return {p, p};
-        }
-        const Vec<T> eu = clamp_low(Vec<T>(epsilon) * u, T(-1));
-        const Vec<T> p = exp(log1p(eu) / Vec<T>(epsilon));
-        return {p, select(p == zero, zero, p / (one + eu))};
-    } else {
-        const Vec<T> a = alpha == Alpha::two ? one + u : fma(Vec<T>(T(0.5)), u, one);
-        const Vec<T> root = select(a < zero, zero, a);
-        if constexpr (alpha == Alpha::half_three) return {root * root, root};
-        return {root, select(root == zero, zero, one)};
-    }
-}
-
-template <class T>
-T power(T base, T exponent) {
-    return number(exp(Vec<T>(exponent) * log(Vec<T>(base))));
-}
-
-// s, and F there.
-template <class T>
-struct Threshold {
-    T s, sum;
-};
-template <class T, Alpha alpha>
-Threshold<T> threshold(const T* x, int64_t n, T top, T epsilon) {
-    constexpr T precision = sizeof(T) == 4 ? T(0x1p-23) : T(0x1p-52), one = T(1);
-    // Were all equal, p = 1/n: s = (1 − n^{−ε})/ε, log n for ε = 0. It cannot be more.
-    const T log_n = number(log(Vec<T>(T(n))));
-    T low = T(0),
-      high = epsilon == T(0) ? log_n : -number(expm1(Vec<T>(-epsilon * log_n))) / epsilon;
-    high += precision * (one + high);
-    T s = T(0), sum = T(0);
-    for (int round = 0; round < 200; ++round) {
-        Canonical<T, SumOp> total, escorts;
-        const Vec<T> t(top), shift(s);
-        canonical_run<T>(
-            n,
-            [&](int64_t i, int count, Vec<T>& p_part, Vec<T>& e_part) MERCER_STEP {
-                const auto w =
-                    weight<T, alpha>((load(x + i, count, MaxOp::identity<T>) - t) - shift, epsilon);
-                p_part = p_part + w.p;
-                e_part = e_part + w.escort;
-            },
-            total, escorts);
-        sum = total.total();
-        const T slope = escorts.total();
-        if (!(sum - one > T(2) * precision || one - sum > T(2) * precision)) break;
-        if (sum > one)
-            low = s;
-        else
-            high = s;
-        T step;
-        if (epsilon == T(0))
-            step = sum * number(log(Vec<T>(sum))) / slope;
-        else if (alpha == Alpha::two)
-            step = (sum - one) / slope;
-        else
-            step = (sum - power(sum, one - epsilon)) / (epsilon * slope);
-        const bool halve = epsilon > one && round % 2 == 1;
-        T next = s + step;
-        if (halve || !(next > low && next < high)) next = low + (high - low) / T(2);
-        if (next == s || high - low <= precision * high) break;
-        s = next;
-    }
-    return {s, sum};
-}
 
 template <class T, Alpha alpha>
 void forward(const void* from, const void* alphas, void* to, int64_t rows, int64_t n) {
@@ -109,10 +24,9 @@ void forward(const void* from, const void* alphas, void* to, int64_t rows, int64
         const T epsilon = alpha == Alpha::two          ? T(1)
                           : alpha == Alpha::half_three ? T(0.5)
                                                        : static_cast<const T*>(alphas)[r] - T(1);
-        const auto at = threshold<T, alpha>(x, n, top, epsilon);
-        const Vec<T> t(top), shift(at.s), scale(T(1) / at.sum);
+        const Distribution<T, alpha> weight(threshold<T, alpha>(x, n, top, epsilon), top, epsilon);
         write_run(p, n, false, [&](int64_t i, int count) MERCER_STEP {
-            return weight<T, alpha>((load(x + i, count, T(0)) - t) - shift, epsilon).p * scale;
+            return weight(load(x + i, count, T(0)));
         });
     }
 }
@@ -190,6 +104,79 @@ void backward(const void* p_rows, const void* alphas, const void* g_rows, void* 
     }
 }
 
+// y^ε − 1 for y > 0.
+template <class T, Alpha alpha>
+MERCER_INLINE Vec<T> power_less_one(Vec<T> y, T epsilon) {
+    if constexpr (alpha == Alpha::two) return y - Vec<T>(T(1));
+    if constexpr (alpha == Alpha::half_three) return sqrt(y) - Vec<T>(T(1));
+    const Vec<T> l = log(y);
+    return epsilon == T(0) ? l : expm1(Vec<T>(epsilon) * l);
+}
+
+// d·(p − y) + (y·(y^ε − 1) − p·(p^ε − 1))/(αε) over a row; ε = 0: logarithms for the powers less one.
+template <class T, Alpha alpha>
+void loss(const void* from, const void* targets, void* losses, void* tops, void* shifts, void* sums,
+          int64_t rows, int64_t n, double epsilon_of_all) {
+    const T epsilon = T(epsilon_of_all);
+    const Vec<T> zero(T(0)), one(T(1));
+    for (int64_t r = 0; r < rows; ++r) {
+        const T* x = static_cast<const T*>(from) + r * n;
+        const T* y = static_cast<const T*>(targets) + r * n;
+        const T top = largest_of(x, n);
+        const bool nothing = top == MaxOp::identity<T>;
+        const Threshold<T> at =
+            nothing ? Threshold<T>{T(0), T(0)} : threshold<T, alpha>(x, n, top, epsilon);
+        static_cast<T*>(tops)[r] = top;
+        static_cast<T*>(shifts)[r] = at.s;
+        static_cast<T*>(sums)[r] = at.sum;
+        const Distribution<T, alpha> weight(at, top, epsilon);
+        const Vec<T> t(top),
+            coefficient(epsilon == T(0) ? T(1) : T(1) / (epsilon * (epsilon + T(1))));
+        Canonical<T, SumOp> score, entropy;
+        canonical_run<T>(
+            n,
+            [&](int64_t i, int count, Vec<T>& score_part, Vec<T>& entropy_part) MERCER_STEP {
+                const Vec<T> v = load(x + i, count, MaxOp::identity<T>), p = weight(v),
+                             target = load(y + i, count, T(0)), away = p - target;
+                score_part = score_part + select(away == zero, zero, (v - t) * away);
+                const auto term = [&](Vec<T> q) MERCER_STEP {
+                    const Mask<T> outside = q <= zero;
+                    if (!any(!outside)) return zero;
+                    return select(outside, zero,
+                                  q * power_less_one<T, alpha>(select(outside, one, q), epsilon));
+                };
+                entropy_part = entropy_part + (term(target) - term(p));
+            },
+            score, entropy);
+        static_cast<T*>(losses)[r] =
+            nothing ? number(quiet_nan<T>())
+                    : score.total() + number(coefficient * Vec<T>(entropy.total()));
+    }
+}
+
+template <class T, Alpha alpha>
+void loss_gradient(const void* from, const void* targets, const void* tops, const void* shifts,
+                   const void* sums, const void* weights, void* to, int64_t rows, int64_t n,
+                   double epsilon, bool stream) {
+    for (int64_t r = 0; r < rows; ++r) {
+        const T* x = static_cast<const T*>(from) + r * n;
+        const T* y = static_cast<const T*>(targets) + r * n;
+        const T top = static_cast<const T*>(tops)[r];
+        const Threshold<T> at{static_cast<const T*>(shifts)[r], static_cast<const T*>(sums)[r]};
+        const Distribution<T, alpha> weight(at, top, T(epsilon));
+        const Vec<T> g(static_cast<const T*>(weights)[r]);
+        const bool nothing = top == MaxOp::identity<T>;
+        write_run(static_cast<T*>(to) + r * n, n, stream, [&](int64_t i, int count) MERCER_STEP {
+            __builtin_prefetch(x + n + i);
+            __builtin_prefetch(y + n + i);
+            const Vec<T> v = load(x + i, count, T(0));
+            const Vec<T> p = nothing ? select(is_nan(v), v, Vec<T>(T(0))) : weight(v);
+            return g * (p - load(y + i, count, T(0)));
+        });
+    }
+    if (stream) stream_fence();
+}
+
 }  // namespace
 
 extern const cpu::EntmaxTable entmax_table;
@@ -199,6 +186,12 @@ const cpu::EntmaxTable entmax_table = {
      {forward<float, Alpha::any>, forward<double, Alpha::any>}},
     {{backward<float, Alpha::two>, backward<double, Alpha::two>},
      {backward<float, Alpha::half_three>, backward<double, Alpha::half_three>},
-     {backward<float, Alpha::any>, backward<double, Alpha::any>}}};
+     {backward<float, Alpha::any>, backward<double, Alpha::any>}},
+    {{loss<float, Alpha::two>, loss<double, Alpha::two>},
+     {loss<float, Alpha::half_three>, loss<double, Alpha::half_three>},
+     {loss<float, Alpha::any>, loss<double, Alpha::any>}},
+    {{loss_gradient<float, Alpha::two>, loss_gradient<double, Alpha::two>},
+     {loss_gradient<float, Alpha::half_three>, loss_gradient<double, Alpha::half_three>},
+     {loss_gradient<float, Alpha::any>, loss_gradient<double, Alpha::any>}}};
 
 }  // namespace mercer::MERCER_ISA

@@ -51,10 +51,9 @@ MERCER_INLINE void store_pairs(Vec<int64_t> low, Vec<int64_t> high, uint32_t* wo
 /// The words of blocks counter, counter + 1, …, in order.
 MERCER_INLINE void philox_run(uint32_t* words, uint64_t counter, uint64_t stream, uint64_t seed) {
     using Lanes = Vec<int64_t>;
-    int64_t count[philox_lanes];
-    for (int k = 0; k < philox_lanes; ++k) count[k] = int64_t(counter) + k;
-    Lanes c0 = Lanes::load(count), c1 = shift_right_logical<32>(c0), c2 = Lanes(int64_t(stream)),
-          c3 = Lanes(int64_t(stream >> 32));
+    static constexpr int64_t steps[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    Lanes c0 = Lanes(int64_t(counter)) + Lanes::load(steps), c1 = shift_right_logical<32>(c0),
+          c2 = Lanes(int64_t(stream)), c3 = Lanes(int64_t(stream >> 32));
     uint32_t k0 = uint32_t(seed), k1 = uint32_t(seed >> 32);
 #pragma GCC unroll 10
     for (int round = 0; round < 10; ++round) {

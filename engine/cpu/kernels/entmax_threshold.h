@@ -1,0 +1,231 @@
+// The threshold of a row's α-entmax (Peters, Niculae and Martins 2019, arXiv 1905.05702). With
+// ε = α − 1, d = x − max x and
+//   a_i(s) = [1 + ε(d_i − s)]₊,  p_i = a_i^{1/ε}  (e^{d_i − s} for ε = 0),
+// s solves F(s) = Σ p_i = 1. F^ε is the 1/ε-norm of a, and a is convex in s: so for α ≤ 2 it is convex
+// (Minkowski) and Newton's method from s = 0, where F ≥ 1, climbs to s without passing it, for α = 2
+// in finitely many steps. Its step, (F − F^{1−ε})/(ε Σ p^{2−α}), tends to F log F/F for ε → 0: the
+// softmax is a limit, not a case. For α > 2 a bracket and bisection guard it.
+// What has no weight at some s has none at a larger one: after the row's largest only what may have
+// weight is kept, and for 1 < α < 2 once more, at the root of Σ a^m, m the integer from 1/ε up. As
+// a ≤ 1 that is a smaller sum, its root a smaller s, and its powers are products.
+#pragma once
+
+#include "engine/cpu/kernels/row.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+enum class Alpha { two, half_three, any };
+
+/// p and p^{2−α} at u = d − s. Both 0 outside the support.
+template <class T>
+struct Weight {
+    Vec<T> p, escort;
+};
+template <class T, Alpha alpha>
+MERCER_INLINE Weight<T> weight(Vec<T> u, T epsilon) {
+    const Vec<T> zero(T(0)), one(T(1));
+    if constexpr (alpha == Alpha::any) {
+        if (epsilon == T(0)) {
+            const Vec<T> p = exp(u);
+            return {p, p};
+        }
+        // Outside, a is 1 for the time being: an exponential that vanishes is slow.
+        const Vec<T> below = Vec<T>(epsilon) * u;
+        const Mask<T> outside = below <= Vec<T>(T(-1));
+        if (!any(!outside)) return {zero, zero};
+        const Vec<T> eu = select(outside, zero, below), p = exp(log1p(eu) / Vec<T>(epsilon));
+        return {select(outside, zero, p), select(outside, zero, p / (one + eu))};
+    } else {
+        const Vec<T> a = alpha == Alpha::two ? one + u : fma(Vec<T>(T(0.5)), u, one);
+        const Vec<T> root = select(a < zero, zero, a);
+        if constexpr (alpha == Alpha::half_three) return {root * root, root};
+        return {root, select(root == zero, zero, one)};
+    }
+}
+
+template <class T>
+T power(T base, T exponent) {
+    return number(exp(Vec<T>(exponent) * log(Vec<T>(base))));
+}
+
+/// s, and F there.
+template <class T>
+struct Threshold {
+    T s, sum;
+};
+
+/// The weight of an element x_i.
+template <class T, Alpha alpha>
+struct Distribution {
+    Vec<T> top, shift, scale;
+    T epsilon;
+    MERCER_INLINE Distribution(Threshold<T> at, T largest, T e)
+        : top(largest), shift(at.s), scale(T(1) / at.sum), epsilon(e) {}
+    MERCER_INLINE Vec<T> operator()(Vec<T> x) const {
+        return weight<T, alpha>((x - top) - shift, epsilon).p * scale;
+    }
+};
+
+/// The lanes of v in the mask, one after the other, from `to` on; returns how many. A register's
+/// width of `to` may be written.
+template <class T>
+MERCER_INLINE int gather_lanes(Vec<T> v, Mask<T> m, T* to) {
+    constexpr int lanes = Vec<T>::lanes;
+#if MERCER_SIMD == MERCER_SIMD_AVX512
+    if constexpr (sizeof(T) == 4) {
+        const __mmask16 k = _mm512_movepi32_mask(reinterpret_cast<__m512i>(m.v));
+        Vec<T>(_mm512_maskz_compress_ps(k, v.v)).store(to);
+        return __builtin_popcount(k);
+    } else {
+        const __mmask8 k = _mm512_movepi64_mask(reinterpret_cast<__m512i>(m.v));
+        Vec<T>(_mm512_maskz_compress_pd(k, v.v)).store(to);
+        return __builtin_popcount(k);
+    }
+#else
+    if (!any(m)) return 0;
+    using Word = typename IntOf<T>::type;
+    Word in[lanes];
+    T lane[lanes];
+    select(m.template as<Word>(), Vec<Word>(Word(1)), Vec<Word>(Word(0))).store(in);
+    v.store(lane);
+    int count = 0;
+    for (int k = 0; k < lanes; ++k) {
+        to[count] = lane[k];
+        count += int(in[k]);
+    }
+    return count;
+#endif
+}
+
+/// The elements that may have weight, in order: those with x − top no less than `least`, or NaN.
+template <class T>
+struct Candidates {
+    static constexpr int64_t most = 2048;
+    const T* x;
+    int64_t n;
+    T room[most + 2 * Vec<T>::lanes];
+
+    /// Keeps what is not below; all, where it does not fit.
+    MERCER_INLINE void keep(T top, T least) {
+        const Vec<T> t(top), low(least);
+        int64_t kept = 0;
+        for (int64_t i = 0; i < n; i += Vec<T>::lanes) {
+            const int count = int(n - i < Vec<T>::lanes ? n - i : Vec<T>::lanes);
+            const Vec<T> v = load(x + i, count, MaxOp::identity<T>);
+            kept += gather_lanes(v, !(v - t < low), room + kept);
+            if (kept > most) return;  // for the same rows on every instruction set
+        }
+        x = room;
+        n = kept;
+    }
+};
+
+/// A lower bound of s, near the root of Σ a^m.
+template <class T>
+T root_of_powers(const T* x, int64_t n, T top, T epsilon, int m) {
+    T s = T(0);
+    for (int round = 0; round < 12; ++round) {
+        Canonical<T, SumOp> total, slopes;
+        const Vec<T> t(top), shift(s), e(epsilon), one(T(1)), zero(T(0));
+        canonical_run<T>(
+            n,
+            [&](int64_t i, int count, Vec<T>& sum_part, Vec<T>& slope_part) MERCER_STEP {
+                const Vec<T> v = load(x + i, count, MaxOp::identity<T>);
+                Vec<T> square = fma(e, (v - t) - shift, one), power = one;
+                square = select(square < zero, zero, square);
+                const Vec<T> a = square;
+                for (int k = m - 1; k > 0; k /= 2) {
+                    if (k % 2) power = power * square;
+                    square = square * square;
+                }
+                slope_part = slope_part + power;
+                sum_part = fma(a, power, sum_part);
+            },
+            total, slopes);
+        const T sum = total.total(),
+                step = (sum - power(sum, T(1) - T(1) / T(m))) / (epsilon * slopes.total());
+        if (!(step > T(0))) break;
+        s += step;
+        if (step < T(0.05)) break;
+    }
+    return s;
+}
+
+template <class T, Alpha alpha>
+Threshold<T> threshold(const T* row, int64_t length, T top, T epsilon) {
+    constexpr T precision = sizeof(T) == 4 ? T(0x1p-23) : T(0x1p-52), one = T(1);
+    // Were all equal, p = 1/n: s = (1 − n^{−ε})/ε, log n for ε = 0. It cannot be more.
+    T low = T(0), high;
+    if constexpr (alpha == Alpha::two) {
+        high = one - one / T(length);
+    } else if constexpr (alpha == Alpha::half_three) {
+        high = T(2) - T(2) / number(sqrt(Vec<T>(T(length))));
+    } else {
+        const T log_n = number(log(Vec<T>(T(length))));
+        high = epsilon == T(0) ? log_n : -number(expm1(Vec<T>(-epsilon * log_n))) / epsilon;
+    }
+    high += precision * (one + high);
+    T s = T(0), sum = upper_end<T>;
+    Candidates<T> candidates;
+    candidates.x = row, candidates.n = length;
+    const auto keep = [&]() MERCER_STEP {
+        candidates.keep(top, s - (one + T(8) * precision) / epsilon);
+    };
+    if (epsilon > T(0)) keep();
+    if (alpha == Alpha::any && epsilon > T(1) / T(64) && epsilon < one) {
+        int m = int(one / epsilon);
+        m += T(m) * epsilon < one;
+        s = root_of_powers(candidates.x, candidates.n, top, epsilon, m);
+        s -= T(4) * precision * (one + s);  // rounding must not take it past the root
+        if (!(s > T(0))) s = T(0);
+        keep();
+    }
+    const T* x = candidates.x;
+    const int64_t n = candidates.n;
+    for (int round = 0; round < 200; ++round) {
+        Canonical<T, SumOp> total, escorts;
+        const Vec<T> t(top), shift(s);
+        canonical_run<T>(
+            n,
+            [&](int64_t i, int count, Vec<T>& p_part, Vec<T>& e_part) MERCER_STEP {
+                const auto w =
+                    weight<T, alpha>((load(x + i, count, MaxOp::identity<T>) - t) - shift, epsilon);
+                p_part = p_part + w.p;
+                e_part = e_part + w.escort;
+            },
+            total, escorts);
+        const T before = sum;
+        sum = total.total();
+        if (epsilon == T(0)) break;  // any s will do: the sum divides
+        // From below the sum falls to 1; where it does not, rounding is all that moves it.
+        if (epsilon <= one && !(sum > one && sum < before)) break;
+        const T slope = escorts.total();
+        if (!(sum - one > T(2) * precision || one - sum > T(2) * precision)) break;
+        if (sum > one)
+            low = s;
+        else
+            high = s;
+        T step;
+        if (alpha == Alpha::two)
+            step = (sum - one) / slope;
+        else if (alpha == Alpha::half_three)
+            step = (sum - number(sqrt(Vec<T>(sum)))) / (epsilon * slope);
+        else
+            step = (sum - power(sum, one - epsilon)) / (epsilon * slope);
+        T next = s + step;
+        if (epsilon <= one) {
+            if (!(next > s)) break;
+            if (next > high) next = high;
+        } else {
+            const bool halve = round % 2 == 1;
+            if (halve || !(next > low && next < high)) next = low + (high - low) / T(2);
+            if (next == s || high - low <= precision * high) break;
+        }
+        s = next;
+    }
+    return {s, sum};
+}
+
+}  // namespace
+}  // namespace mercer::MERCER_ISA
