@@ -20,7 +20,9 @@
 
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/pointwise_sum_kernels.h"
+#include "engine/simd/circular.h"
 #include "engine/simd/gelu.h"
+#include "engine/simd/hyperbolic.h"
 #include "engine/simd/logistic.h"
 
 #ifndef MERCER_KERNEL_ISA

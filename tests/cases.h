@@ -23,7 +23,8 @@ enum class Domain {
     nonzero,      // away from 0, where a formula may have its kink
     unit,         // (0, 1), away from its ends, where stencils lose too much
     correlation,  // (−1, 1), likewise
-    strong        // (−1, 1), mostly near its ends
+    strong,       // (−1, 1), mostly near its ends
+    beyond        // (1, ∞)
 };
 
 struct Input {

@@ -17,10 +17,11 @@ void add_ops_pointwise() {
         const char* bound = cost > dear ? "the function's arithmetic" : "";
         const int64_t n = cost > iterates ? 64 << 10 : 4 << 20;
         const std::string size = cost > iterates ? "64K" : "4M";
-        const auto operands = [arity, n](DType dtype) {
+        const double low = c.info->domain == "beyond" ? 1.25 : 0.25;
+        const auto operands = [arity, n, low](DType dtype) {
             std::vector<Tensor> x;
             for (size_t k = 0; k < arity; ++k)
-                x.push_back(uniform(Key{1, k}, {n}, dtype, 0.25, 0.75));
+                x.push_back(uniform(Key{1, k}, {n}, dtype, low, low + 0.5));
             return x;
         };
         const auto apply = [&c](std::span<const Var> x) {

@@ -7,6 +7,7 @@
 #include "engine/ops/pointwise/circular.h"
 #include "engine/ops/pointwise/derivative.h"
 #include "engine/ops/pointwise/exponential.h"
+#include "engine/ops/pointwise/hyperbolic.h"
 #include "engine/ops/pointwise/interval.h"
 #include "engine/ops/pointwise/magnitude.h"
 #include "engine/ops/pointwise/power.h"

@@ -116,6 +116,20 @@ MERCER_INLINE Dual<V> log(Dual<V> a) {
     if (!a.live) return log(a.v);
     return {log(a.v), a.d / a.v};
 }
+/// 2^x: log 2 · 2^x
+template <class V>
+MERCER_INLINE Dual<V> exp2(Dual<V> a) {
+    const V e = exp2(a.v);
+    return a.through(e, V(typename V::Scalar(0.69314718055994530942)) * e);
+}
+template <class V>
+MERCER_INLINE Dual<V> log2(Dual<V> a) {
+    return a.through(log2(a.v), V(typename V::Scalar(1.44269504088896340736)) / a.v);
+}
+template <class V>
+MERCER_INLINE Dual<V> log10(Dual<V> a) {
+    return a.through(log10(a.v), V(typename V::Scalar(0.43429448190325182765)) / a.v);
+}
 template <class V>
 MERCER_INLINE Dual<V> log1p(Dual<V> a) {
     if (!a.live) return log1p(a.v);

@@ -30,6 +30,7 @@ Domain domain_of(std::string_view text) {
            : text == "nonzero"     ? Domain::nonzero
            : text == "unit"        ? Domain::unit
            : text == "correlation" ? Domain::correlation
+           : text == "beyond"   ? Domain::beyond
                                    : Domain::any;
 }
 

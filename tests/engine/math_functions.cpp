@@ -112,6 +112,18 @@ const Function list[] = {
      }},
     {"trigamma", math_trigamma, oracle::trigamma, trigamma, -20, 40, 1.0, 4.0},
     {"normal_icdf", math_normal_icdf, oracle::normal_icdf, normal_icdf, 0, 1, 3.5, 4.0},
+    {"exp2", math_exp2, mpfr_exp2, std::exp2, -1080, 1030, 1.0, 1.0},
+    {"log2", math_log2, mpfr_log2, std::log2, 0, 20, 1.1, 1.0},
+    {"log10", math_log10, mpfr_log10, std::log10, 0, 20, 1.0, 1.0},
+    {"tan", math_tan, mpfr_tan, std::tan, -100, 100, 1.2, 1.2},
+    {"asin", math_asin, mpfr_asin, std::asin, -1, 1, 1.2, 1.2},
+    {"acos", math_acos, mpfr_acos, std::acos, -1, 1, 1.2, 1.2},
+    {"atan", math_atan, mpfr_atan, std::atan, -5, 5, 1.4, 1.4},
+    {"sinh", math_sinh, mpfr_sinh, std::sinh, -715, 715, 1.0, 1.0},
+    {"cosh", math_cosh, mpfr_cosh, std::cosh, -715, 715, 1.0, 1.0},
+    {"asinh", math_asinh, mpfr_asinh, std::asinh, -20, 20, 1.3, 1.3},
+    {"acosh", math_acosh, mpfr_acosh, std::acosh, 1, 20, 1.2, 1.2},
+    {"atanh", math_atanh, mpfr_atanh, std::atanh, -1, 1, 1.3, 1.3},
 };
 
 }  // namespace

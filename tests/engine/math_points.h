@@ -52,7 +52,8 @@ T hard_point(MathFunction f, Random& random) {
     const double sign = random.bits() & 1 ? -1 : 1;
     switch (f) {
         case math_sin:
-        case math_cos: {
+        case math_cos:
+        case math_tan: {
             const int size = random.integer(0, 50);
             const double k = std::floor(std::ldexp(random.uniform(0.5, 1), size));
             if (random.integer(0, 9) == 0)
@@ -76,6 +77,8 @@ T hard_point(MathFunction f, Random& random) {
             return near<T>(ln2 * 0.5 * random.integer(-300, 300), random);
         }
         case math_log:
+        case math_log2:
+        case math_log10:
             if (random.bits() & 1)
                 return near<T>(
                     1 + sign * std::ldexp(random.uniform(0.5, 1), -random.integer(1, 50)), random);
@@ -113,6 +116,31 @@ T hard_point(MathFunction f, Random& random) {
                 random.bits() & 1 ? ends[random.integer(0, 9)] : -double(random.integer(0, 30));
             const double step = std::ldexp(random.uniform(0.5, 1), -random.integer(1, 60));
             return near<T>(end + sign * step, random);
+        }
+        case math_exp2: {
+            if (random.bits() & 1) return near<T>(random.integer(-1080, 1030) + 0.5, random);
+            const double ends[] = {single ? 128.0 : 1024, single ? -126.0 : -1022,
+                                   single ? -149.0 : -1074, 0};
+            return near<T>(ends[random.integer(0, 3)], random);
+        }
+        case math_asin:
+        case math_acos:
+        case math_atanh:
+        case math_atan: {  // ±1, where pieces meet, and 0
+            const double ends[] = {1, 0.5, 0}, end = ends[random.integer(0, 2)];
+            const double step = std::ldexp(random.uniform(0.5, 1), -random.integer(1, 60));
+            return near<T>(sign * (end == 0 ? step : end - step), random);
+        }
+        case math_acosh:
+            return near<T>(1 + std::ldexp(random.uniform(0.5, 1), -random.integer(0, 52)), random);
+        case math_sinh:
+        case math_cosh:
+        case math_asinh: {
+            const double ends[] = {1, single ? 89.416 : 710.4758600739439, 0.35, 0x1p14, 0x1p28};
+            const double end = ends[random.integer(0, f == math_asinh ? 4 : 2)];
+            if (random.bits() & 1) return near<T>(sign * end, random);
+            return near<T>(sign * std::ldexp(random.uniform(0.5, 1), -random.integer(0, 30)),
+                           random);
         }
         case math_tanh: return near<T>(sign * random.uniform(0.4, 0.7), random);
         case math_erf: return near<T>(sign * random.uniform(0.8, 1.3), random);

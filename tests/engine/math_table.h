@@ -27,7 +27,20 @@ namespace mercer {
     F(normal_icdf, normal_icdf(x))       \
     F(lgamma, lgamma(x))                 \
     F(digamma, digamma(x))               \
-    F(trigamma, polygamma<1>(x))
+    F(trigamma, polygamma<1>(x))         \
+    F(exp2, exp2(x))                     \
+    F(log2, log2(x))                     \
+    F(log10, log10(x))                   \
+    F(tan, tan(x))                       \
+    F(asin, asin(x))                     \
+    F(acos, acos(x))                     \
+    F(atan, atan(x))                     \
+    F(sinh, sinh(x))                     \
+    F(cosh, cosh(x))                     \
+    F(asinh, asinh(x))                   \
+    F(acosh, acosh(x))                   \
+    F(atanh, atanh(x))                   \
+    F(atan2, atan2(x, y))
 
 enum MathFunction {
 #define MERCER_MATH_NAME(name, expression) math_##name,

@@ -76,26 +76,38 @@ TEST_CASE_TEMPLATE("elementary functions: error and equal bits", T, float, doubl
     mpfr_clear(argument);
 }
 
-TEST_CASE_TEMPLATE("pow: error and equal bits", T, float, double) {
+namespace {
+
+using Exact = int (*)(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t);
+
+template <class T>
+void check_pairs(const char* name, MathFunction id, Exact function, double bound) {
     std::vector<T> x, y;
     pow_points<T>(sample, 23, x, y);
-    const std::vector<T> got = best<T>(x, y.data(), math_pow);
-    mpfr_t exact, base, exponent;
+    const std::vector<T> got = best<T>(x, y.data(), id);
+    mpfr_t exact, first, second;
     mpfr_init2(exact, sizeof(T) == 4 ? 64 : 96);
-    mpfr_init2(base, 53);
-    mpfr_init2(exponent, 53);
+    mpfr_init2(first, 53);
+    mpfr_init2(second, 53);
     Worst<T> worst;
     for (size_t i = 0; i < x.size(); ++i) {
-        mpfr_set_d(base, double(x[i]), MPFR_RNDN);
-        mpfr_set_d(exponent, double(y[i]), MPFR_RNDN);
-        mpfr_pow(exact, base, exponent, MPFR_RNDN);
+        mpfr_set_d(first, double(x[i]), MPFR_RNDN);
+        mpfr_set_d(second, double(y[i]), MPFR_RNDN);
+        function(exact, first, second, MPFR_RNDN);
         worst.take(ulp_error(got[i], exact), x[i], y[i], got[i]);
     }
     mpfr_clear(exact);
-    mpfr_clear(base);
-    mpfr_clear(exponent);
+    mpfr_clear(first);
+    mpfr_clear(second);
     INFO("x = ", double(worst.x), ", y = ", double(worst.y), ", got ", double(worst.got));
-    CHECK(worst.error <= pow_bound);
-    report<T>("pow", worst.error);
-    check_bits<T>(x, y.data(), math_pow, got);
+    CHECK(worst.error <= bound);
+    report<T>(name, worst.error);
+    check_bits<T>(x, y.data(), id, got);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("pow and atan2: error and equal bits", T, float, double) {
+    check_pairs<T>("pow", math_pow, mpfr_pow, pow_bound);
+    check_pairs<T>("atan2", math_atan2, mpfr_atan2, sizeof(T) == 4 ? 1.5 : 1.7);
 }

@@ -1,7 +1,8 @@
-// Circular functions.
+// Circular functions and their inverses; the rules of the latter stand in engine/simd/circular.h.
 #pragma once
 
-#include "engine/simd/dual.h"
+#include "engine/ops/pointwise/needs.h"
+#include "engine/simd/circular.h"
 
 namespace mercer::MERCER_ISA::formula {
 
@@ -15,6 +16,45 @@ struct Cos {
     template <class V>
     static MERCER_INLINE V f(V x) {
         return cos(x);
+    }
+};
+/// tan' = 1 + tan²: the saved output is enough.
+struct Tan {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return tan(x);
+    }
+    static constexpr unsigned needs = needs_output;
+    template <class V>
+    static MERCER_INLINE V df(V, V y) {
+        return fma(y, y, V(typename V::Scalar(1)));
+    }
+};
+/// NaN beyond ±1.
+struct Asin {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return asin(x);
+    }
+};
+/// NaN beyond ±1.
+struct Acos {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return acos(x);
+    }
+};
+struct Atan {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return atan(x);
+    }
+};
+/// The angle of the point (x, y), in (−π, π].
+struct Atan2 {
+    template <class V>
+    static MERCER_INLINE V f(V y, V x) {
+        return atan2(y, x);
     }
 };
 

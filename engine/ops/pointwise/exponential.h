@@ -36,5 +36,28 @@ struct Log1p {
         return log1p(x);
     }
 };
+struct Exp2 {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return exp2(x);
+    }
+    static constexpr unsigned needs = needs_output;
+    template <class V>
+    static MERCER_INLINE V df(V, V y) {
+        return V(typename V::Scalar(0.69314718055994530942)) * y;
+    }
+};
+struct Log2 {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return log2(x);
+    }
+};
+struct Log10 {
+    template <class V>
+    static MERCER_INLINE V f(V x) {
+        return log10(x);
+    }
+};
 
 }  // namespace mercer::MERCER_ISA::formula

@@ -1,4 +1,4 @@
-// pow.
+// pow and exp2.
 //
 // |x|^y = 2^(y log2 |x|) with the logarithm and its product with y as unevaluated sums of two
 // numbers. |x| = 2^k m, s = (m − 1) / (m + 1) in two parts, log2 m = s (c0 + s² (c1 + s² (c2 + …)))
@@ -66,6 +66,24 @@ MERCER_INLINE Pair<T> product(Pair<T> a, Pair<T> b) {
     return {p, fma(a.low, b.high, e)};
 }
 
+/// 2^(n + g) for integral n and |g| ≤ ½ or little more.
+template <class T>
+MERCER_INLINE Vec<T> exp2_sum(Vec<T> n, Pair<T> g) {
+    using C = PowConstants<T>;
+    const Vec<T> r = g.high * Vec<T>(C::ln2);
+    Vec<T> low = fma(g.high, Vec<T>(C::ln2), -r);
+    low = fma(g.high, Vec<T>(C::ln2_low), low);
+    low = fma(g.low, Vec<T>(C::ln2), low);
+    const Pair<T> sum = quick_sum(Vec<T>(T(1)), r);
+    return scale(sum.high + (sum.low + fma(r * r, exp_polynomial(r), low)), n);
+}
+template <class T>
+MERCER_INLINE Vec<T> exp2(Vec<T> x) {
+    // Beyond these bounds the result is 0 or infinity.
+    const Vec<T> c = clamp(x, PowConstants<T>::low, PowConstants<T>::high), n = round_small(c);
+    return exp2_sum(n, {c - n, Vec<T>(T(0))});
+}
+
 /// k + log2 m, m in [√½, √2).
 template <class T>
 MERCER_INLINE Pair<T> log2_pair(Vec<T> k, Vec<T> m) {
@@ -105,13 +123,7 @@ MERCER_INLINE Vec<T> pow_positive(Vec<T> m, Vec<T> k, Vec<T> y) {
     const Vec<T> c = clamp(t.high, C::low, C::high);
     const Vec<T> t_low = select(c == t.high, t.low, Vec<T>(T(0)));
     const Vec<T> n = round_small(c);
-    const Pair<T> g = quick_sum(c - n, t_low);
-    const Vec<T> r = g.high * Vec<T>(C::ln2);
-    Vec<T> low = fma(g.high, Vec<T>(C::ln2), -r);
-    low = fma(g.high, Vec<T>(C::ln2_low), low);
-    low = fma(g.low, Vec<T>(C::ln2), low);
-    const Pair<T> sum = quick_sum(Vec<T>(T(1)), r);
-    return scale(sum.high + (sum.low + fma(r * r, exp_polynomial(r), low)), n);
+    return exp2_sum(n, quick_sum(c - n, t_low));
 }
 
 /// Whether a is an integer, for a ≥ 0.

@@ -1,4 +1,4 @@
-// sin, cos and sincos.
+// sin, cos, sincos and tan.
 //
 // Reduction: |x| = n π/2 + r + r', |r| ≤ π/4 + a little, with π/2 in three parts. x − n·c1 is exact
 // by fma (common grid); the rounding errors of n·c2 and of its subtraction are recovered into r',
@@ -6,6 +6,8 @@
 // bits of 2/π is formed in integers (Payne and Hanek): a rare path, taken lane by lane.
 // sin r = r + (r' + r³ S(r²)), cos r = 1 + z (−½ + z C(z)) with z = (r + r')²; S, C minimax: float
 // degrees 2 and 2 (2^-27.9, 2^-32.8), double 5 and 5 (2^-57.7, 2^-63.8).
+// tan r = r + r³ T(r²), T of degree 6 (float, 2^-27.4) or 14 (double, 2^-57.4), in two parts; in odd quadrants
+// −1/tan r.
 //
 // Largest error measured (as in exp.h), ULP: sin 0.884 (float), 0.860 (double); cos 0.883
 // (float), 0.867 (double).
@@ -193,6 +195,33 @@ MERCER_INLINE Vec<T> cos(Vec<T> x) {
     Vec<T> s, c;
     sincos(x, s, c);
     return c;
+}
+
+/// T with tan r = r + r³ T(r²).
+MERCER_INLINE Vec<float> tan_polynomial(Vec<float> z) {
+    return horner(z, 0x1.555556p-2f, 0x1.111056p-3f, 0x1.ba623ep-5f, 0x1.61536p-6f, 0x1.4c9e92p-7f,
+                  0x1.d45c2ap-11f, 0x1.06e8bap-8f);
+}
+MERCER_INLINE Vec<double> tan_polynomial(Vec<double> z) {
+    return horner_split(z, 0x1.5555555555556p-2, 0x1.1111111110f4fp-3, 0x1.ba1ba1ba4383bp-5,
+                        0x1.664f48763ab7dp-6, 0x1.226e3786a9b0fp-7, 0x1.d6d35bc35bec5p-9,
+                        0x1.7dab9636c19b2p-10, 0x1.34f3068df2a8fp-11, 0x1.fc60b0e2c8763p-13,
+                        0x1.6b8e1e5981136p-14, 0x1.0459a4b54e0f1p-14, -0x1.4b953bec7a369p-16,
+                        0x1.732fc0b035ddbp-15, -0x1.76dadca99b82ap-16, 0x1.3c1a2672febe7p-17);
+}
+template <class T>
+MERCER_INLINE Vec<T> tan(Vec<T> x) {
+    const Vec<T> one(T(1));
+    const Angle<T> a = reduce_angle(abs(x));
+    const Vec<T> z = a.r * a.r, rest = a.r * z * tan_polynomial(z), t = a.r + rest;
+    const Vec<T> low = ((a.r - t) + rest) + a.low * fma(t, t, one);  // tan' = 1 + tan²
+    Vec<T> y = t + low;
+    const Mask<T> odd = odd_quadrant(a.quadrant).template as<T>();
+    if (any(odd)) {
+        const Vec<T> q = -one / t;
+        y = select(odd, fma(q, fma(q, low, fma(q, t, one)), q), y);
+    }
+    return as_float(as_int(y) ^ sign_bit(x));
 }
 
 }  // namespace mercer::MERCER_ISA
