@@ -7,9 +7,7 @@ namespace mercer {
 LayerNorm::LayerNorm(int64_t width) : gain(Tensor::ones({width})), bias(Tensor::zeros({width})) {}
 
 Var LayerNorm::forward(const Binding& at, const Var& x) const {
-    const Var centred = x - mean(x, {-1}, true);
-    const Var deviation = sqrt(mean(square(centred), {-1}, true) + epsilon);
-    return centred / deviation * at(gain) + at(bias);
+    return layer_norm(x, at(gain), at(bias), epsilon);
 }
 
 void LayerNorm::collect(Parameters& parameters, const std::string& prefix) {
