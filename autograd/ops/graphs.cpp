@@ -7,9 +7,9 @@
 namespace mercer {
 
 template <class Op>
-Var segmented(const Var& x, const Tensor& offsets, const Tensor& order, double empty = 0) {
-    const Var at(offsets), picks(order);
-    return record<Op>({empty}, {&x, &at, &picks});
+Var segmented(const Var& x, const Tensor& at, const SegmentAttrs& attrs = {}) {
+    const Var places(at);
+    return record<Op>(attrs, {&x, &places});
 }
 
 #define MERCER_VALUE Var

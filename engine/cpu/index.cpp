@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/cpu/segment.h"
+#include "engine/cpu/join_rows.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
-#include "engine/tensor.h"
 
 namespace mercer::cpu {
 namespace {
 
-constexpr int64_t ahead = 8;           // rows between asking and using
-constexpr int64_t short_row = 16;      // elements; longer ones are worth sorting their ids for
-constexpr int64_t worth_it = 1 << 14;  // elements from which sorting is worth it
+constexpr int64_t ahead = 8;  // rows between asking and using
 
 template <class F>
 void visit_bits(DType dtype, F f) {
@@ -22,19 +19,6 @@ void visit_bits(DType dtype, F f) {
         case 4: return f(uint32_t{});
         default: return f(uint64_t{});
     }
-}
-
-// Few short rows, one after the other in memory: one thread, in ascending j.
-template <class T, class Join>
-void join_places(const Indexed& a, const T* from, T* to, Join join) {
-    if (a.inner == 1) {
-        const int64_t n = a.n, *ids = a.ids;
-        for (int64_t j = 0; j < n; ++j) join(to[ids[j]], from[j]);
-        return;
-    }
-    for (int64_t j = 0; j < a.n; ++j)
-        for (int64_t c = 0; c < a.inner; ++c)
-            join(to[a.ids[j] * a.inner + c], from[j * a.inner + c]);
 }
 
 // Columns of a block whose places all stay in the second-level cache when they are packed there, however far apart they
@@ -115,16 +99,6 @@ void join_lines(const Indexed& a, const T* from, T* to, bool fresh, Join join) {
                  });
 }
 
-template <class T, class Join>
-void join_all(const Indexed& a, const T* from, T* to, bool fresh, Join join) {
-    if (!(a.outer == 1 && a.inner < short_row && (a.rows || a.inner == 1)))
-        return join_lines(a, from, to, fresh, join);
-    if (fresh)
-        parallel_for(a.size * a.inner, 1 << 15,
-                     [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, T(0)); });
-    join_places(a, from, to, join);
-}
-
 template <class T>
 void pick_packed(const Indexed& a, int64_t packed, const T* from, T* to) {
     const int64_t blocks = (a.inner + packed - 1) / packed;
@@ -185,24 +159,16 @@ bool pick_blocks(const Indexed& a, DType dtype, const void* from, void* to) {
 
 void put(const Indexed& a, DType dtype, const void* from, void* to) {
     visit_bits(dtype, [&]<class T>(T) {
-        join_all(a, static_cast<const T*>(from), static_cast<T*>(to), false,
-                 [](T& place, T x) { place = x; });
+        join_lines(a, static_cast<const T*>(from), static_cast<T*>(to), false,
+                   [](T& place, T x) { place = x; });
     });
 }
 
 void add_up(const Indexed& a, DType dtype, const void* from, void* to) {
-    if (a.outer == 1 && a.rows && a.inner >= short_row && a.n * a.inner >= worth_it) {
-        const Tensor offsets = Tensor::empty({a.size + 1}, DType::i64),
-                     order = Tensor::empty({a.n}, DType::i64);
-        int64_t *at = static_cast<int64_t*>(offsets.raw()),
-                *place = static_cast<int64_t*>(order.raw());
-        sort_ids(a.ids, a.n, a.size, at, place);
-        return segment_reduce(Reduction::sum, {at, place, a.size, a.n}, from, a.inner, 0, dtype,
-                              to);
-    }
+    if (a.outer == 1 && a.rows) return join_rows(Reduction::sum, a, 0, dtype, from, to);
     const auto add = [&]<class T>(T) {
-        join_all(a, static_cast<const T*>(from), static_cast<T*>(to), true,
-                 [](T& place, T x) { place += x; });
+        join_lines(a, static_cast<const T*>(from), static_cast<T*>(to), true,
+                   [](T& place, T x) { place += x; });
     };
     if (dtype == DType::f64)
         add(double{});

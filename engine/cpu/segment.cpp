@@ -75,23 +75,19 @@ void segment_softmax(const SegmentList& list, const void* x, const void* g, int6
                      DType dtype, void* y) {
     const bool wide = dtype == DType::f64;
     const SegmentTable& table = segment_table();
-    const auto run = [&](const Segments& s, const void* in, const void* grad, void* out) {
-        grad ? table.softmax_backward[wide](s, in, grad, out) : table.softmax[wide](s, in, out);
-    };
     parallel_for(list.count, grain_for(4 * cost(list, width)), [&](int64_t begin, int64_t end) {
-        if (!list.row) return run({list.offsets, nullptr, begin, end, width, width}, x, g, y);
+        const Segments here{list.offsets, nullptr, begin, end, width, width};
+        if (g) return table.softmax_backward[wide](here, x, g, y);
+        if (!list.row) return table.softmax[wide](here, x, y);
         const int64_t bytes = width * int64_t(size_of(dtype));
         for (int64_t s = begin; s < end; ++s) {
             const int64_t from = list.offsets[s], n = list.offsets[s + 1] - from, whole[] = {0, n};
             Scratch scratch;
-            char *in = scratch.take<char>(n * bytes), *out = scratch.take<char>(n * bytes),
-                 *grad = g ? scratch.take<char>(n * bytes) : nullptr;
-            for (int64_t k = 0; k < n; ++k) {
-                const int64_t place = list.row[from + k] * bytes;
-                std::copy_n(static_cast<const char*>(x) + place, bytes, in + k * bytes);
-                if (g) std::copy_n(static_cast<const char*>(g) + place, bytes, grad + k * bytes);
-            }
-            run({whole, nullptr, 0, 1, width, width}, in, grad, out);
+            char *in = scratch.take<char>(n * bytes), *out = scratch.take<char>(n * bytes);
+            for (int64_t k = 0; k < n; ++k)
+                std::copy_n(static_cast<const char*>(x) + list.row[from + k] * bytes, bytes,
+                            in + k * bytes);
+            table.softmax[wide]({whole, nullptr, 0, 1, width, width}, in, out);
             for (int64_t k = 0; k < n; ++k)
                 std::copy_n(out + k * bytes, bytes,
                             static_cast<char*>(y) + list.row[from + k] * bytes);

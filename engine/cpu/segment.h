@@ -22,7 +22,7 @@ void segment_product(const SegmentList& list, const void* w, const void* x, int6
                      DType dtype, void* out);
 void segment_dots(const SegmentList& list, const void* a, const void* b, int64_t width, DType dtype,
                   void* out);
-/// y = softmax of x over each segment; with g: y·(g − Σ g·y), where x is that softmax.
+/// y = softmax of x over each segment; with g (and no `row`): y·(g − Σ g·y), where x is that softmax.
 void segment_softmax(const SegmentList& list, const void* x, const void* g, int64_t width,
                      DType dtype, void* y);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/cpu/join_rows.h"
 #include "engine/cpu/segment.h"
 #include "engine/error.h"
 #include "engine/functions.h"
@@ -27,34 +28,35 @@ Tensor list_of_ids(const char* operation, const char* what, const Tensor& ids) {
 
 // What every operation here sees: dense rows and their segments.
 struct Rows {
-    Tensor x, offsets, order;
-    cpu::SegmentList list;
-    int64_t width;
+    Tensor x, at;
+    int64_t entries, count, width = 1;
 
-    Rows(const char* operation, std::span<const Tensor> in) {
+    Rows(const char* operation, const SegmentAttrs& attrs, std::span<const Tensor> in) {
         require_floating(operation, in[0]);
         if (in[0].rank() < 1) throw ShapeError(operation, "x needs an axis of rows, got rank 0");
-        const int64_t entries = in[0].size(0);
+        entries = in[0].size(0);
         x = in[0].contiguous();
-        offsets = checked_offsets(operation, in[1], entries);
-        if (in[2].defined()) order = in[2];
-        list = {offsets.data<int64_t>(), order.defined() ? order.data<int64_t>() : nullptr,
-                offsets.count() - 1, entries};
-        width = 1;
+        at = attrs.count < 0 ? checked_offsets(operation, in[1], entries) : in[1];
+        count = attrs.count < 0 ? at.count() - 1 : attrs.count;
         for (int a = 1; a < x.rank(); ++a) width *= x.size(a);
     }
+    cpu::SegmentList list() const { return {at.data<int64_t>(), nullptr, count, entries}; }
+    cpu::Indexed by_id() const { return {1, entries, width, count, at.data<int64_t>(), true}; }
 };
 
 Tensor reduced(const char* name, cpu::Reduction op, const SegmentAttrs& attrs,
                std::span<const Tensor> in) {
     const OperationScope scope(name, in);
-    const Rows rows(name, in);
+    const Rows rows(name, attrs, in);
     Shape shape = rows.x.shape();
-    shape[0] = rows.list.count;
+    shape[0] = rows.count;
     const Tensor out = Tensor::empty(shape, rows.x.dtype());
-    if (out.count())
-        cpu::segment_reduce(op, rows.list, rows.x.raw(), rows.width, attrs.empty, out.dtype(),
+    if (out.count() == 0) return out;
+    if (attrs.count < 0)
+        cpu::segment_reduce(op, rows.list(), rows.x.raw(), rows.width, attrs.empty, out.dtype(),
                             out.raw());
+    else
+        cpu::join_rows(op, rows.by_id(), attrs.empty, out.dtype(), rows.x.raw(), out.raw());
     return out;
 }
 
@@ -90,31 +92,28 @@ Tensor checked_offsets(const char* operation, const Tensor& offsets, int64_t ent
     return list;
 }
 
-Tensor row_index(const char* operation, const Shape& x, const Tensor& ids, int64_t n) {
+Tensor row_ids(const char* operation, const Shape& x, const Tensor& ids, int64_t n) {
     if (n < 0) throw ValueError(operation, "the number of segments is " + std::to_string(n));
     const Tensor list = checked_ids(operation, "ids", ids, n);
     if (x.rank() < 1 || x[0] != list.count())
         throw ShapeError(operation, "ids " + to_string(ids.shape()) +
                                         " must have one entry for each row of x " + to_string(x));
-    Shape shape = Shape::filled(x.rank(), 1);
-    shape[0] = list.count();
-    return list.view(shape, contiguous_strides(shape), list.offset());
+    return list;
 }
 
-Tensor id_counts(const Tensor& index, int64_t n, DType dtype) {
-    Shape shape = Shape::filled(index.rank(), 1);
+Tensor id_counts(const Tensor& ids, int64_t n, int rank, DType dtype) {
+    Shape shape = Shape::filled(rank, 1);
     shape[0] = n;
-    const Tensor counts = Tensor::zeros(shape, DType::i64);
-    const int64_t* id = index.data<int64_t>();
+    const Tensor counts = Tensor::empty(shape, DType::i64);
     int64_t* to = static_cast<int64_t*>(counts.raw());
-    for (int64_t k = 0; k < index.count(); ++k) ++to[id[k]];
+    cpu::count_ids(ids.data<int64_t>(), ids.count(), n, to);
     for (int64_t i = 0; i < n; ++i) to[i] = std::max(to[i], int64_t{1});
     return cast(counts, dtype);
 }
 
 std::pair<Tensor, Tensor> segments_of(const char* operation, const Shape& x, const Tensor& ids,
                                       int64_t n) {
-    const Tensor list = row_index(operation, x, ids, n);
+    const Tensor list = row_ids(operation, x, ids, n);
     const Tensor offsets = Tensor::empty({n + 1}, DType::i64),
                  order = Tensor::empty({list.count()}, DType::i64);
     cpu::sort_ids(list.data<int64_t>(), list.count(), n, static_cast<int64_t*>(offsets.raw()),
@@ -122,15 +121,13 @@ std::pair<Tensor, Tensor> segments_of(const char* operation, const Shape& x, con
     return {offsets, order};
 }
 
-Tensor segment_ids(const Tensor& offsets, const Tensor& order) {
+Tensor segment_ids(const Tensor& offsets) {
     const Tensor list = offsets.contiguous();
     const int64_t* at = list.data<int64_t>();
     const int64_t n = list.count() - 1;
-    const int64_t* place = order.defined() ? order.data<int64_t>() : nullptr;
     const Tensor out = Tensor::empty({at[n]}, DType::i64);
     int64_t* id = static_cast<int64_t*>(out.raw());
-    for (int64_t s = 0; s < n; ++s)
-        for (int64_t k = at[s]; k < at[s + 1]; ++k) id[place ? place[k] : k] = s;
+    for (int64_t s = 0; s < n; ++s) std::fill(id + at[s], id + at[s + 1], s);
     return out;
 }
 
@@ -157,23 +154,26 @@ Tensor SegmentMin::forward(const Attrs& attrs, std::span<const Tensor> in) {
     return reduced(name, cpu::Reduction::min, attrs, in);
 }
 
-Tensor SegmentSoftmax::forward(const Attrs&, std::span<const Tensor> in) {
+Tensor SegmentSoftmax::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
-    const Rows rows(name, in);
+    const Rows rows(name, attrs, in);
     const Tensor out = Tensor::empty(rows.x.shape(), rows.x.dtype());
-    if (out.count())
-        cpu::segment_softmax(rows.list, rows.x.raw(), nullptr, rows.width, out.dtype(), out.raw());
+    if (out.count() == 0) return out;
+    if (attrs.count < 0)
+        cpu::segment_softmax(rows.list(), rows.x.raw(), nullptr, rows.width, out.dtype(),
+                             out.raw());
+    else
+        cpu::softmax_by_id(rows.by_id(), out.dtype(), rows.x.raw(), out.raw());
     return out;
 }
 
-Tensor SegmentSoftmax::backward(const Tensor& y, const Tensor& g, const Tensor& offsets,
-                                const Tensor& order) {
+Tensor SegmentSoftmax::backward(const Tensor& y, const Tensor& g, const Tensor& offsets) {
     const OperationScope scope(name, {&y, &g});
-    const Tensor in[] = {y, offsets, order}, grad = g.contiguous();
-    const Rows rows(name, in);
+    const Tensor in[] = {y, offsets}, grad = g.contiguous();
+    const Rows rows(name, {}, in);
     const Tensor out = Tensor::empty(y.shape(), y.dtype());
     if (out.count())
-        cpu::segment_softmax(rows.list, rows.x.raw(), grad.raw(), rows.width, out.dtype(),
+        cpu::segment_softmax(rows.list(), rows.x.raw(), grad.raw(), rows.width, out.dtype(),
                              out.raw());
     return out;
 }

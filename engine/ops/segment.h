@@ -1,5 +1,5 @@
-// Reductions and softmax over segments of the first axis. Inputs: x (e, …), offsets (n + 1), order (e) or undefined:
-// segment s is the rows order[k] (or k) with offsets[s] ≤ k < offsets[s + 1], in that order.
+// Reductions and softmax over segments of the first axis. Inputs: x (e, …) and `at`: offsets (n + 1), where segment s is the
+// rows k with offsets[s] ≤ k < offsets[s + 1], or ids (e), where it is those with ids[k] = s.
 #pragma once
 
 #include <span>
@@ -11,14 +11,15 @@
 namespace mercer {
 
 struct SegmentAttrs {
-    double empty;  // the result of a segment without rows
+    int64_t count = -1;  // of segments by ids, which were checked; -1: by offsets
+    double empty = 0;    // the result of a segment without rows
 };
 
 struct MERCER_API SegmentSum {
     static constexpr const char* name = "segment_sum";
     using Attrs = SegmentAttrs;
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return input_bit(1) | input_bit(2); }
+    static constexpr unsigned needs(unsigned) { return input_bit(1); }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
@@ -27,9 +28,7 @@ struct MERCER_API SegmentMax {
     static constexpr const char* name = "segment_max";
     using Attrs = SegmentAttrs;
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) {
-        return input_bit(0) | input_bit(1) | input_bit(2) | output_bit;
-    }
+    static constexpr unsigned needs(unsigned) { return input_bit(0) | input_bit(1) | output_bit; }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
@@ -47,32 +46,31 @@ struct MERCER_API SegmentSoftmax {
     static constexpr const char* name = "segment_softmax";
     using Attrs = SegmentAttrs;
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return input_bit(1) | input_bit(2) | output_bit; }
+    static constexpr unsigned needs(unsigned) { return input_bit(1) | output_bit; }
     template <class X>
     static void vjp(Vjp<X>& c);
-    /// y·(g − Σ g·y) over each segment in one pass: first order only.
-    static Tensor backward(const Tensor& y, const Tensor& g, const Tensor& offsets,
-                           const Tensor& order);
+    /// y·(g − Σ g·y) over each segment by offsets in one pass: first order only.
+    static Tensor backward(const Tensor& y, const Tensor& g, const Tensor& offsets);
 };
 
 /// Op on x, as functions and derivatives call it.
 template <class Op>
-Tensor segmented(const Tensor& x, const Tensor& offsets, const Tensor& order, double empty = 0) {
-    const Tensor in[] = {x, offsets, order};
-    return compute<Op>({empty}, in);
+Tensor segmented(const Tensor& x, const Tensor& at, const SegmentAttrs& attrs = {}) {
+    const Tensor in[] = {x, at};
+    return compute<Op>(attrs, in);
 }
 
 /// The segment of every row: i64 (e).
-MERCER_API Tensor segment_ids(const Tensor& offsets, const Tensor& order);
+MERCER_API Tensor segment_ids(const Tensor& offsets);
 /// How many rows each segment has, at least 1, as (n, 1, …) of `rank` axes.
 MERCER_API Tensor segment_sizes(const Tensor& offsets, int rank, DType dtype);
 /// The ids' rows are x's: ShapeError; a segment's number is in [0, n): ValueError; and {offsets, order} of a stable sort.
 MERCER_API std::pair<Tensor, Tensor> segments_of(const char* operation, const Shape& x,
                                                  const Tensor& ids, int64_t n);
 
-/// ids, checked as above, as an index (e, 1, …) for rows of x; how often each of [0, n) is there, at least 1: (n, 1, …).
-MERCER_API Tensor row_index(const char* operation, const Shape& x, const Tensor& ids, int64_t n);
-MERCER_API Tensor id_counts(const Tensor& index, int64_t n, DType dtype);
+/// ids, dense, checked as above; how often each of [0, n) is there, at least 1, as (n, 1, …) of `rank` axes.
+MERCER_API Tensor row_ids(const char* operation, const Shape& x, const Tensor& ids, int64_t n);
+MERCER_API Tensor id_counts(const Tensor& ids, int64_t n, int rank, DType dtype);
 
 /// ids: i64 of one axis, dense, every one in [0, n).
 Tensor checked_ids(const char* operation, const char* what, const Tensor& ids, int64_t n);

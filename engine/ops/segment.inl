@@ -7,17 +7,25 @@
 
 namespace mercer {
 
+/// Every row's segment.
+template <class X>
+Tensor ids_of(Vjp<X>& c) {
+    const bool given = c.template attrs<SegmentAttrs>().count >= 0;
+    return given ? c.value(1) : segment_ids(c.value(1));
+}
+
 template <class X>
 void SegmentSum::vjp(Vjp<X>& c) {
-    c.give(0, index_select(c.g(), segment_ids(c.value(1), c.value(2)), 0));
+    c.give(0, index_select(c.g(), ids_of(c), 0));
 }
 
 /// Equal extrema share: g · [x = y] / #[x = y]
 template <class X>
 void segment_extremum_vjp(Vjp<X>& c) {
-    const Tensor ids = segment_ids(c.value(1), c.value(2));
+    const SegmentAttrs at{c.template attrs<SegmentAttrs>().count};
+    const Tensor ids = ids_of(c);
     const Tensor hit = equal(c.value(0), index_select(c.out_value(), ids, 0));
-    const Tensor hits = segmented<SegmentSum>(cast(hit, c.dtype()), c.value(1), c.value(2));
+    const Tensor hits = segmented<SegmentSum>(cast(hit, c.dtype()), c.value(1), at);
     const X share = c.g() / X(maximum(hits, Tensor::scalar(1, c.dtype())));
     c.give(0, where(hit, index_select(share, ids, 0), X(Tensor::zeros({}, c.dtype()))));
 }
@@ -33,13 +41,11 @@ void SegmentMin::vjp(Vjp<X>& c) {
 
 template <class X>
 void SegmentSoftmax::vjp(Vjp<X>& c) {
-    const Tensor offsets = c.value(1), order = c.value(2);
-    if constexpr (std::is_same_v<X, Tensor>) {
-        c.give(0, backward(c.out(), c.g(), offsets, order));
-    } else {
-        const X dot = segmented<SegmentSum>(c.g() * c.out(), offsets, order);
-        c.give(0, c.out() * (c.g() - index_select(dot, segment_ids(offsets, order), 0)));
-    }
+    const SegmentAttrs at = c.template attrs<SegmentAttrs>();
+    if constexpr (std::is_same_v<X, Tensor>)
+        if (at.count < 0) return c.give(0, backward(c.out(), c.g(), c.value(1)));
+    const X dot = segmented<SegmentSum>(c.g() * c.out(), c.value(1), at);
+    c.give(0, c.out() * (c.g() - index_select(dot, ids_of(c), 0)));
 }
 
 }  // namespace mercer

@@ -74,7 +74,7 @@ std::array<Tensor, 3> csr_transpose(const Tensor& offsets, const Tensor& columns
     const OperationScope scope("csr_transpose", {&offsets, &columns});
     const Checked a("csr_transpose", offsets, columns, m);
     const auto [starts, order] = segments_of("csr_transpose", a.columns.shape(), a.columns, m);
-    return {starts, index_select(segment_ids(a.offsets, {}), order), order};
+    return {starts, index_select(segment_ids(a.offsets), order), order};
 }
 
 SparsePattern with_transpose(const SparsePattern& p, int64_t m) {

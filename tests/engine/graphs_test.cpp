@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "autograd/functions.h"
@@ -97,6 +98,77 @@ TEST_CASE("a segment of minus infinity only becomes zeros") {
     const Tensor two = Tensor::from({-inf, 1, -inf, 1}, {2, 2});
     CHECK(segment_softmax(two, ids({0, 2})).to_vector<float>() ==
           std::vector<float>{0, 0.5, 0, 0.5});
+}
+
+namespace {
+
+Tensor same_by_threads(const std::function<Tensor()>& f) {
+    const int before = thread_count();
+    set_thread_count(1);
+    const Tensor one = f();
+    set_thread_count(3);
+    CHECK(difference(f(), one) == "");
+    set_thread_count(before);
+    return one;
+}
+
+}  // namespace
+
+TEST_CASE("many rows by number in no order, in parts: empty ones, infinities, NaN, any width") {
+    constexpr double inf = std::numeric_limits<double>::infinity();
+    for (int64_t width : {1, 2, 3, 8, 20}) {
+        const int64_t e = 40000, n = 700;
+        const Tensor at = cast(uniform(Key{1, 1}, {e}, DType::f64, 0, double(n) - 1), DType::i64),
+                     base = randn(Key{1, 2}, {e, width}, DType::f64);
+        std::vector<double> x = base.to_vector<double>();
+        const std::vector<int64_t> id = at.to_vector<int64_t>();
+        for (int64_t k = 0; k < e; ++k)
+            for (int64_t c = 0; c < width; ++c) {
+                double& v = x[size_t(k * width + c)];
+                if (id[size_t(k)] == 5) v = -inf;  // the last number, 699, has no row
+                if (id[size_t(k)] == 6 && k % 3 == 0) v = std::nan("");
+            }
+        const Tensor rows = Tensor::from(x, {e, width});
+        std::vector<double> top(size_t(n * width), -inf), sum(top.size(), 0), z(top.size(), 0);
+        const auto place = [&](int64_t i) {
+            return size_t(id[size_t(i / width)] * width + i % width);
+        };
+        for (int64_t i = 0; i < e * width; ++i) {
+            double& t = top[place(i)];
+            if (!(x[size_t(i)] <= t) && !std::isnan(t)) t = x[size_t(i)];
+            sum[place(i)] += x[size_t(i)];
+        }
+        for (int64_t i = 0; i < e * width; ++i)
+            z[place(i)] += std::exp(x[size_t(i)] - top[place(i)]);
+        const auto near = [](double a, double b) {
+            return std::isnan(b) ? std::isnan(a) : a == b || std::abs(a - b) < 1e-12;
+        };
+        const auto most = same_by_threads([&] {
+                              return unsorted_segment_max(rows, at, n, 7);
+                          }).to_vector<double>(),
+                   least = same_by_threads([&] {
+                               return unsorted_segment_min(-rows, at, n, 7);
+                           }).to_vector<double>(),
+                   total = same_by_threads([&] {
+                               return unsorted_segment_sum(rows, at, n);
+                           }).to_vector<double>(),
+                   soft = same_by_threads([&] {
+                              return unsorted_segment_softmax(rows, at, n);
+                          }).to_vector<double>();
+        int64_t wrong = 0;
+        for (int64_t i = 0; i < n * width; ++i) {
+            const bool empty = i / width == n - 1;
+            wrong += !near(most[size_t(i)], empty ? 7 : top[size_t(i)]);
+            wrong += !near(least[size_t(i)], empty ? 7 : -top[size_t(i)]);
+            wrong += !near(total[size_t(i)], sum[size_t(i)]);
+        }
+        for (int64_t i = 0; i < e * width; ++i) {
+            const double t = top[place(i)],
+                         want = t == -inf ? 0 : std::exp(x[size_t(i)] - t) / z[place(i)];
+            wrong += !near(soft[size_t(i)], want);
+        }
+        CHECK_MESSAGE(wrong == 0, "width " << width);
+    }
 }
 
 TEST_CASE(

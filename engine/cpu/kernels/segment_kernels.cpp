@@ -75,21 +75,13 @@ MERCER_INLINE void accumulate(const Segments& g, const T* w, const T* x, T empty
 
 constexpr int64_t long_run = 64;  // from here on a run of single elements takes the canonical order
 
-template <class Op, class T>
-MERCER_INLINE T join(T a, T b) {
-    if constexpr (__is_same(Op, SumOp)) return a + b;
-    if constexpr (__is_same(Op, MaxOp)) return a >= b || a != a ? a : b;
-    return a <= b || a != a ? a : b;
-}
-
-// Single elements: there are no columns to fill a register with. In place they take the canonical order.
+// Single elements, in place: there are no columns to fill a register with. They take the canonical order.
 template <class Op, class T>
 void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
     constexpr int lanes = Vec<T>::lanes;
     for (int64_t s = g.begin; s < g.end; ++s) {
         const int64_t first = g.offsets[s], last = g.offsets[s + 1];
-        if (!g.row && lanes > 1 &&
-            last - first <= 4 * lanes) {  // the parts that are there, without a branch
+        if (lanes > 1 && last - first <= 4 * lanes) {  // the parts that are there, without a branch
             Vec<T> part[4];
             for (int k = 0; k < 4; ++k) {
                 const int64_t rest = last - first - k * lanes;
@@ -104,22 +96,16 @@ void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
             out[s] = first == last ? empty : total;
             continue;
         }
-        if (!g.row) {
-            Canonical<T, Op> acc;
-            canonical_for(
-                acc, last - first,
-                [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-                    const T* p = x + first + i;
-                    part = Op::join(part, count == Vec<T>::lanes
-                                              ? Vec<T>::load(p)
-                                              : Vec<T>::load(p, count, Op::template identity<T>));
-                });
-            out[s] = first == last ? empty : acc.total();
-            continue;
-        }
-        T acc = Op::template identity<T>;
-        for (int64_t k = first; k < last; ++k) acc = join<Op>(acc, x[g.row[k]]);
-        out[s] = first == last ? empty : acc;
+        Canonical<T, Op> acc;
+        canonical_for(
+            acc,
+            last - first, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
+                const T* p = x + first + i;
+                part = Op::join(part, count == Vec<T>::lanes
+                                          ? Vec<T>::load(p)
+                                          : Vec<T>::load(p, count, Op::template identity<T>));
+            });
+        out[s] = first == last ? empty : acc.total();
     }
 }
 
@@ -252,6 +238,40 @@ void softmax_backward(const Segments& g, const void* ys, const void* gs, void* t
         }
 }
 
+/// y[k] = f(x[k], table[ids[k]])
+template <class T, class F>
+MERCER_INLINE void join_by_id(const int64_t* ids, int64_t count, int64_t width, const T* x,
+                              const T* table, T* y, F f) {
+    constexpr int lanes = Vec<T>::lanes;
+    if (width == 1)
+        for (int64_t k = 0; k < count; ++k) y[k] = f(x[k], table[ids[k]]);
+    else
+        for (int64_t k = 0; k < count; ++k, x += width, y += width)
+            for (int64_t c = 0; c < width; c += lanes) {
+                const int some = width - c < lanes ? int(width - c) : 0;
+                store(f(load(x + c, some), load(table + ids[k] * width + c, some)), y + c, some);
+            }
+}
+
+template <class T>
+void exp_below(const int64_t* ids, int64_t count, int64_t width, const void* x, const void* table,
+               void* to) {
+    constexpr int lanes = Vec<T>::lanes;
+    T* y = static_cast<T*>(to);
+    join_by_id(ids, count, width, static_cast<const T*>(x), static_cast<const T*>(table), y,
+               [](auto a, auto b) { return a - b; });
+    const int64_t n = count * width;
+    int64_t k = 0;
+    for (; k + lanes <= n; k += lanes) exp(Vec<T>::load(y + k)).store(y + k);
+    if (k < n) exp(Vec<T>::load(y + k, int(n - k), T(0))).store(y + k, int(n - k));
+}
+template <class T>
+void times_by_id(const int64_t* ids, int64_t count, int64_t width, const void* x, const void* table,
+                 void* to) {
+    join_by_id(ids, count, width, static_cast<const T*>(x), static_cast<const T*>(table),
+               static_cast<T*>(to), [](auto a, auto b) { return a * b; });
+}
+
 }  // namespace
 
 extern const cpu::SegmentTable segment_table;
@@ -261,6 +281,8 @@ const cpu::SegmentTable segment_table = {{{reduce<SumOp, float>, reduce<SumOp, d
                                          {product<float>, product<double>},
                                          {dots<float>, dots<double>},
                                          {softmax<float>, softmax<double>},
-                                         {softmax_backward<float>, softmax_backward<double>}};
+                                         {softmax_backward<float>, softmax_backward<double>},
+                                         {exp_below<float>, exp_below<double>},
+                                         {times_by_id<float>, times_by_id<double>}};
 
 }  // namespace mercer::MERCER_ISA

@@ -1,0 +1,208 @@
+#include "engine/cpu/join_rows.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <type_traits>
+
+#include "engine/cpu/dispatch.h"
+#include "engine/cpu/segment.h"
+#include "engine/cpu/segment_table.h"
+#include "engine/parallel.h"
+#include "engine/tensor.h"
+
+namespace mercer {
+
+const cpu::SegmentTable& segment_table();
+
+namespace cpu {
+namespace {
+
+constexpr int64_t short_row = 16;      // elements; longer ones are worth sorting their ids for
+constexpr int64_t worth_it = 1 << 14;  // elements from which sorting, or tables of one's own, are
+
+bool worth_sorting(const Indexed& a) { return a.inner >= short_row && a.n * a.inner >= worth_it; }
+
+/// Calls f(list) with the segments that a stable sort of the ids makes.
+template <class F>
+void with_sorted(const Indexed& a, F f) {
+    const Tensor offsets = Tensor::empty({a.size + 1}, DType::i64),
+                 order = Tensor::empty({a.n}, DType::i64);
+    int64_t *at = static_cast<int64_t*>(offsets.raw()), *place = static_cast<int64_t*>(order.raw());
+    sort_ids(a.ids, a.n, a.size, at, place);
+    f(SegmentList{at, place, a.size, a.n});
+}
+
+/// f with the width of rows as a constant, where it is a usual one; else with 0.
+template <class F>
+void with_width(int64_t width, F f) {
+    switch (width) {
+        case 1: return f(std::integral_constant<int, 1>{});
+        case 2: return f(std::integral_constant<int, 2>{});
+        case 4: return f(std::integral_constant<int, 4>{});
+        case 8: return f(std::integral_constant<int, 8>{});
+        default: return f(std::integral_constant<int, 0>{});
+    }
+}
+
+/// Rows [first, last) into the table, in ascending order.
+template <class T, class Join>
+void join_run(const Indexed& a, const T* from, int64_t first, int64_t last, T* table, Join join) {
+    const int64_t* ids = a.ids;
+    with_width(a.inner, [&]<int n>(std::integral_constant<int, n>) {
+        const int64_t width = n ? n : a.inner;
+        for (int64_t j = first; j < last; ++j) {
+            T* to = table + ids[j] * width;
+            const T* x = from + j * width;
+            if constexpr (n > 0) {
+                T row[n];
+                for (int c = 0; c < n; ++c) join(row[c] = to[c], x[c]);
+                std::copy_n(row, n, to);
+            } else {
+                for (int64_t c = 0; c < width; ++c) join(to[c], x[c]);
+            }
+        }
+    });
+}
+
+/// to = `identity` joined with all rows: run(table, first, last) joins some to a table.
+template <class T, class Run, class Join>
+void join_parts(const Indexed& a, T identity, T* to, Run run, Join join) {
+    const int64_t size = a.size * a.inner,
+                  parts =
+                      a.n * a.inner < worth_it ? 1 : std::clamp<int64_t>(a.n / (2 * a.size), 1, 8);
+    const Tensor room = Tensor::empty({(parts - 1) * size}, dtype_of<T>);
+    T* more = static_cast<T*>(room.raw());
+    parallel_for(size, 1 << 15,
+                 [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, identity); });
+    parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t p = begin; p < end; ++p) {
+            T* table = p ? more + (p - 1) * size : to;
+            if (p) std::fill_n(table, size, identity);
+            run(table, a.n * p / parts, a.n * (p + 1) / parts);
+        }
+    });
+    if (parts == 1) return;
+    parallel_for(size, 1 << 13, [&](int64_t begin, int64_t end) {
+        for (int64_t p = 0; p + 1 < parts; ++p)
+            for (int64_t i = begin; i < end; ++i) join(to[i], more[p * size + i]);
+    });
+}
+
+constexpr auto add = []<class T>(T& to, T x) { to += x; };
+// NaN stays, of equals the first. In two steps, of which the first needs no branch and the second's is foreseen.
+constexpr auto raise = []<class T>(T& to, T x) {
+    const T most = x > to ? x : to;
+    to = x != x ? x : most;
+};
+constexpr auto lower = []<class T>(T& to, T x) {
+    const T least = x < to ? x : to;
+    to = x != x ? x : least;
+};
+template <class T>
+constexpr T infinity = std::numeric_limits<T>::infinity();
+
+template <class T, class Join>
+void join_all(const Indexed& a, const T* x, T identity, T* to, Join join) {
+    const auto run = [&](T* table, int64_t first, int64_t last) {
+        join_run(a, x, first, last, table, join);
+    };
+    join_parts(a, identity, to, run, join);
+}
+
+// Where an extremum is still what it began with, its rows may all be so, or it may have none.
+template <class T>
+void mark_empty(const Indexed& a, T identity, T empty, T* to) {
+    std::atomic<bool> suspect{false};
+    parallel_for(a.size * a.inner, 1 << 15, [&](int64_t begin, int64_t end) {
+        bool found = false;
+        for (int64_t i = begin; i < end; ++i) found |= to[i] == identity;
+        if (found) suspect = true;
+    });
+    if (!suspect) return;
+    const Tensor room = Tensor::zeros({a.size}, DType::boolean);
+    bool* touched = static_cast<bool*>(room.raw());
+    for (int64_t j = 0; j < a.n; ++j) touched[a.ids[j]] = true;
+    for (int64_t s = 0; s < a.size; ++s)
+        if (!touched[s]) std::fill_n(to + s * a.inner, a.inner, empty);
+}
+
+template <class T>
+void softmax_short(const Indexed& a, const T* x, T* y) {
+    const int64_t size = a.size * a.inner, block = std::max<int64_t>(2048 / a.inner, 1);
+    const Tensor tables = Tensor::empty({2 * size}, dtype_of<T>);
+    T *top = static_cast<T*>(tables.raw()), *sum = top + size;
+    join_all(a, x, -infinity<T>, top, raise);
+    parallel_for(size, 1 << 14, [=](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)  // −∞ only: exp gives zeros, and so do we
+            if (top[i] == -infinity<T>) top[i] = 0;
+    });
+    const auto exp_below = segment_table().exp_below[sizeof(T) == 8];
+    join_parts(
+        a, T(0), sum,
+        [&](T* table, int64_t first, int64_t last) {
+            for (; first < last; first += block) {
+                const int64_t end = std::min(first + block, last);
+                exp_below(a.ids + first, end - first, a.inner, x + first * a.inner, top,
+                          y + first * a.inner);
+                join_run(a, y, first, end, table, add);
+            }
+        },
+        add);
+    parallel_for(size, 1 << 13, [=](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) sum[i] = sum[i] == T(0) ? T(0) : T(1) / sum[i];
+    });
+    const auto times = segment_table().times_by_id[sizeof(T) == 8];
+    parallel_for(a.n, grain_for(2 * a.inner), [&](int64_t begin, int64_t end) {
+        times(a.ids + begin, end - begin, a.inner, y + begin * a.inner, sum, y + begin * a.inner);
+    });
+}
+
+}  // namespace
+
+void join_rows(Reduction op, const Indexed& a, double empty, DType dtype, const void* from,
+               void* to) {
+    if (worth_sorting(a))
+        return with_sorted(a, [&](const SegmentList& list) {
+            segment_reduce(op, list, from, a.inner, empty, dtype, to);
+        });
+    const auto join = [&]<class T>(T) {
+        const T *x = static_cast<const T*>(from),
+                end = op == Reduction::max ? -infinity<T> : infinity<T>;
+        T* out = static_cast<T*>(to);
+        if (op == Reduction::sum) return join_all(a, x, T(0), out, add);
+        if (op == Reduction::max)
+            join_all(a, x, end, out, raise);
+        else
+            join_all(a, x, end, out, lower);
+        mark_empty(a, end, T(empty), out);
+    };
+    if (dtype == DType::f64)
+        join(double{});
+    else
+        join(float{});
+}
+
+void softmax_by_id(const Indexed& a, DType dtype, const void* x, void* y) {
+    if (worth_sorting(a))
+        return with_sorted(a, [&](const SegmentList& list) {
+            segment_softmax(list, x, nullptr, a.inner, dtype, y);
+        });
+    if (dtype == DType::f64)
+        softmax_short(a, static_cast<const double*>(x), static_cast<double*>(y));
+    else
+        softmax_short(a, static_cast<const float*>(x), static_cast<float*>(y));
+}
+
+void count_ids(const int64_t* ids, int64_t n, int64_t size, int64_t* counts) {
+    if (size == 0) return;
+    join_parts(
+        Indexed{1, n, 1, size, ids, true}, int64_t{0}, counts,
+        [=](int64_t* table, int64_t first, int64_t last) {
+            for (int64_t j = first; j < last; ++j) ++table[ids[j]];
+        },
+        add);
+}
+
+}  // namespace cpu
+}  // namespace mercer
