@@ -26,10 +26,13 @@ void Entmax<kind>::vjp(Vjp<X>& c) {
         const X p = c.out(), g = c.g(), zero(Tensor::zeros({}, c.dtype())),
                 one(Tensor::ones({}, c.dtype()));
         const Tensor inside = greater(p, 0);
-        const X safe = where(inside, p, one), l = log(safe);
-        X q(cast(inside, c.dtype()));
+        X q(cast(inside, c.dtype())), safe, l;  // p^(2−α) on the support; p; log p
+        if constexpr (kind != EntmaxAlpha::two) safe = where(inside, p, one);
         if constexpr (kind == EntmaxAlpha::half_three) q = where(inside, sqrt(safe), zero);
-        if constexpr (any) q = where(inside, exp((2.0 - c.in(1)) * l), zero);
+        if constexpr (any) {
+            l = log(safe);
+            q = where(inside, exp((2.0 - c.in(1)) * l), zero);
+        }
         const auto total = [&](const X& x) { return sum(x, {attrs.axis}, true); };
         const X all = total(q), share = q / where(equal(all, 0), one, all);
         const X inner = where(inside, g, zero);

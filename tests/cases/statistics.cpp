@@ -86,8 +86,8 @@ void over_axes(std::vector<Case>& list, const Input& in, bool big) {
                                 return y;
                             },
                             slack});
-        for (double p : {0.0, 1.0, 2.0, 3.0, HUGE_VAL}) {
-            if (big && p == 3) continue;
+        for (double p : {0.0, 1.0, 2.0, 2.5, 3.0, HUGE_VAL}) {
+            if (big && p > 2 && p <= 3) continue;
             Input away = in;
             if (p != 2) away.domain = Domain::nonzero;
             list.push_back({describe("norm_p" + tag + " p " + std::to_string(p), {in}),
