@@ -12,8 +12,6 @@
 namespace mercer {
 namespace {
 
-using Function = FunctionRef<Var(std::span<const Var>)>;
-
 std::vector<Var> watch_all(Tape& tape, std::span<const Tensor> inputs) {
     std::vector<Var> vars;
     for (const Tensor& t : inputs) vars.push_back(tape.watch(t));
@@ -23,7 +21,7 @@ std::vector<Var> watch_all(Tape& tape, std::span<const Tensor> inputs) {
 double inner(const Tensor& a, const Tensor& b) { return sum(a * b).item<double>(); }
 
 // ∇⟨u, f⟩ with respect to every input, u being the last of `inputs`.
-std::vector<Tensor> first_gradient(Function f, std::span<const Tensor> inputs) {
+std::vector<Tensor> first_gradient(VarFunction f, std::span<const Tensor> inputs) {
     Tape tape;
     const std::vector<Var> x = watch_all(tape, inputs);
     const Var loss = sum(x.back() * f(std::span(x).first(x.size() - 1)));
@@ -76,7 +74,7 @@ double compare(const char* order, std::span<const Tensor> analytic, std::span<co
                 std::ostringstream text;
                 text.precision(17);
                 text << order << " derivative, input " << k << ", element " << i << ": analytic "
-                     << a[i] << ", stencil " << n[i] << ", relative error " << error;
+                     << a[i] << ", expected " << n[i] << ", relative error " << error;
                 report.failure = text.str();
                 report.ok = false;
             }
@@ -88,7 +86,7 @@ double compare(const char* order, std::span<const Tensor> analytic, std::span<co
 
 }  // namespace
 
-GradcheckReport gradcheck(Function f, std::span<const Tensor> inputs,
+GradcheckReport gradcheck(VarFunction f, std::span<const Tensor> inputs,
                           const GradcheckOptions& options) {
     std::vector<Tensor> x;
     std::vector<Var> constants;
@@ -120,6 +118,9 @@ GradcheckReport gradcheck(Function f, std::span<const Tensor> inputs,
     const std::vector<Var> vars = watch_all(tape, x);
     const Var loss = sum(vars.back() * f(std::span(vars).first(vars.size() - 1)));
     const std::vector<Var> recorded = tape.gradient(loss, vars, create_graph);
+    std::vector<Tensor> values;
+    for (const Var& g : recorded) values.push_back(g.value());
+    compare("recorded first", values, gradient, options.tolerance, report);
     Var directional = sum(recorded[0] * weights[0]);
     for (size_t i = 1; i < recorded.size(); ++i)
         directional = directional + sum(recorded[i] * weights[i]);

@@ -4,8 +4,7 @@
 #include <span>
 #include <string>
 
-#include "autograd/var.h"
-#include "engine/function_ref.h"
+#include "autograd/derivatives.h"
 #include "engine/random.h"
 
 namespace mercer {
@@ -27,12 +26,12 @@ struct GradcheckReport {
 /// Checks f at `inputs` (all f64, else DTypeError), as the function that Vars compute. With u, w
 /// random:
 ///   first order:   d⟨u, f⟩/dx against the 4-point stencil of ⟨u, f⟩,
+///   recorded:      the same gradient by create_graph against that by values,
 ///   second order:  d⟨w, ∇⟨u, f⟩⟩/d(x, u), recorded by create_graph, against the same stencil over
 ///   the analytic gradient.
 /// Stencil: f' ≈ (f(x−2h) − 8f(x−h) + 8f(x+h) − f(x+2h)) / 12h, error h⁴f⁗'/30. Keep kinks further
 /// than 2h away. Cost: 8 evaluations and gradients for each input element; meant for small inputs.
-MERCER_API GradcheckReport gradcheck(FunctionRef<Var(std::span<const Var>)> f,
-                                     std::span<const Tensor> inputs,
+MERCER_API GradcheckReport gradcheck(VarFunction f, std::span<const Tensor> inputs,
                                      const GradcheckOptions& options = {});
 
 }  // namespace mercer

@@ -4,11 +4,7 @@
 #include <map>
 #include <mutex>
 
-#include "autograd/functions.h"
 #include "autograd/vjp.h"
-#include "engine/functions.h"
-#include "engine/operation.h"
-#include "engine/ops/pointwise.h"
 
 namespace mercer {
 namespace {
@@ -34,7 +30,7 @@ void give_slot(TapeSlot* slot) {
 }
 
 constexpr size_t attrs_block = 1 << 14;
-constexpr size_t max_saved_inputs = 28;  // the higher bits name results
+constexpr size_t max_saved_inputs = 27;  // the higher bits mean all inputs, and results
 
 }  // namespace
 
@@ -48,6 +44,11 @@ void Tape::reset() {
     input_ids_.clear();
     saved_.clear();
     block_ = block_used_ = 0;
+    owned_.clear();
+    if (hooks_) {
+        hooks_->gradients.clear();
+        hooks_->packed.clear();
+    }
 }
 
 Var Tape::watch(const Tensor& value) {
@@ -61,7 +62,10 @@ Var Tape::watch(const Tensor& value) {
 uint32_t Tape::id_of(const char* operation, const Var& v) const {
     if (v.is_constant())
         throw TapeError(operation,
-                        "a constant was given where a value on the tape is needed; use watch()");
+                        "a constant was given where a value on the tape is needed: it was not "
+                        "watched, or was computed from nothing watched, or by detach() or an "
+                        "operation without derivative (a comparison, a count, argmax, a cast to "
+                        "integers)");
     if (v.life_ != v.slot_->life.load(std::memory_order_relaxed))
         throw TapeError(operation, "a value outlived its tape, which was reset or destroyed");
     if (v.slot_ != slot_) throw TapeError(operation, "a value belongs to another tape");
@@ -101,55 +105,89 @@ void* Tape::keep(size_t bytes) {
     return p;
 }
 
+void Tape::save(const Tensor& value) {
+    if (hooks_ && pack(value))
+        saved_.push_back({});
+    else
+        saved_.push_back({value, value.defined() ? value.version() : 0});
+}
+
 Tape::Node& Tape::append_node(const Rule& rule, const void* attrs, VarRefs inputs, unsigned saved) {
-    const Node node{&rule,
-                    attrs,
-                    uint32_t(input_ids_.size()),
-                    uint32_t(inputs.size()),
-                    uint32_t(saved_.size()),
-                    saved,
-                    uint32_t(values_.size()),
-                    0,
-                    false};
+    const uint32_t first_input = uint32_t(input_ids_.size()), first_saved = uint32_t(saved_.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
         const Var& v = *inputs[i];
         input_ids_.push_back(v.is_constant() ? none : v.id_);
-        if (i < max_saved_inputs && (saved & input_bit(int(i))))
-            saved_.push_back({v.value_, v.defined() ? v.value_.version() : 0});
+        if ((saved & save_inputs) || (i < max_saved_inputs && (saved & input_bit(int(i)))))
+            save(v.value_);
     }
-    nodes_.push_back(node);
+    nodes_.push_back({&rule, attrs, first_input, uint32_t(inputs.size()), first_saved, saved,
+                      uint32_t(values_.size()), 0, uint32_t(saved_.size()) - first_saved, 0});
     return nodes_.back();
+}
+
+Var Tape::result(const Rule& rule, const Tensor& value) {
+    values_.push_back({value.shape(), value.dtype()});
+    Var v(value, slot_, uint32_t(values_.size() - 1));
+    return hooks_ ? hooked(rule.name, std::move(v)) : v;
 }
 
 Var Tape::append_one(const Rule& rule, const void* attrs, VarRefs inputs, const Tensor& output,
                      unsigned saved) {
-    append_node(rule, attrs, inputs, saved).outputs = 1;
-    if (saved & output_bit) saved_.push_back({output, output.version()});
-    values_.push_back({output.shape(), output.dtype()});
-    return Var(output, slot_, uint32_t(values_.size() - 1));
+    Node& node = append_node(rule, attrs, inputs, saved);
+    node.outputs = 1;
+    if (saved & output_bit) {
+        save(output);
+        ++node.saved_count;
+    }
+    return result(rule, output);
 }
 
 std::vector<Var> Tape::append(const Rule& rule, const void* attrs, VarRefs inputs,
                               std::span<const Tensor> outputs, unsigned saved) {
-    append_node(rule, attrs, inputs, saved).outputs = uint32_t(outputs.size());
+    Node& node = append_node(rule, attrs, inputs, saved);
+    node.outputs = uint32_t(outputs.size());
     for (size_t k = outputs.size(); k-- > 0;)  // ascending bits
-        if (saved & output_bit_of(int(k))) saved_.push_back({outputs[k], outputs[k].version()});
+        if (saved & output_bit_of(int(k))) {
+            save(outputs[k]);
+            ++node.saved_count;
+        }
+    const uint32_t first = uint32_t(values_.size());
+    for (const Tensor& t : outputs) values_.push_back({t.shape(), t.dtype()});
     std::vector<Var> out;
-    for (const Tensor& t : outputs) {
-        values_.push_back({t.shape(), t.dtype()});
-        out.push_back(Var(t, slot_, uint32_t(values_.size() - 1)));
+    for (size_t k = 0; k < outputs.size(); ++k) {
+        Var v(outputs[k], slot_, first + uint32_t(k));
+        out.push_back(hooks_ ? hooked(rule.name, std::move(v)) : std::move(v));
     }
     return out;
 }
 
+void Tape::drop(Node& node) {
+    node.dropped = 1;
+    for (uint32_t i = 0; i < node.saved_count; ++i) {
+        saved_[node.first_saved + i].value = Tensor();
+        if (hooks_) hooks_->packed.erase(node.first_saved + i);
+    }
+}
+
+size_t Tape::first_after(uint32_t id) const {
+    const auto begins_after = [](uint32_t value, const Node& node) { return value < node.output; };
+    return size_t(std::upper_bound(nodes_.begin(), nodes_.end(), id, begins_after) -
+                  nodes_.begin());
+}
+
+bool Tape::is_leaf(uint32_t id) const {
+    const size_t next = first_after(id);
+    return next == 0 || id >= nodes_[next - 1].output + nodes_[next - 1].outputs;
+}
+
 Tape::Operation Tape::operation(size_t index) const {
     const Node& node = nodes_[index];
-    Operation out{node.rule->name, {}, {}, 0, 0, node.dropped};
+    Operation out{node.rule->name, {}, {}, 0, 0, bool(node.dropped)};
     for (uint32_t i = 0; i < node.inputs; ++i)
         out.inputs.push_back(input_ids_[node.first_input + i]);
     for (uint32_t k = 0; k < node.outputs; ++k) out.outputs.push_back(node.output + k);
-    for (int i = 0; i < std::popcount(node.saved); ++i) {
-        const Tensor& value = saved_[node.first_saved + uint32_t(i)].value;
+    for (uint32_t i = 0; i < node.saved_count; ++i) {
+        const Tensor& value = saved_[node.first_saved + i].value;
         if (!value.defined()) continue;
         ++out.saved_values;
         out.saved_bytes += size_t(value.count()) * size_of(value.dtype());
@@ -178,103 +216,6 @@ size_t Tape::saved_bytes() const {
     for (const Saved& s : saved_)
         if (s.value.defined()) bytes += size_t(s.value.count()) * size_of(s.value.dtype());
     return bytes;
-}
-
-void accumulate(Tensor& a, Tensor b) {
-    if (!a.defined())
-        a = std::move(b);
-    else if (a.storage().unique() && a.is_contiguous() && b.shape() == a.shape())
-        add_in_place(a, b);
-    else
-        a = add(a, b);
-}
-void accumulate(Var& a, Var b) { a = a.defined() ? add(a, b) : std::move(b); }
-
-template <class X>
-std::vector<X> Tape::differentiate(const Var& loss, std::span<const Var> wrt, X cotangent,
-                                   bool keep_saved) {
-    const uint32_t from = id_of("gradient", loss);
-    if (!cotangent.defined()) {
-        if (loss.count() != 1)
-            throw TapeError("gradient", "the loss has shape " + to_string(loss.shape()) +
-                                            "; reduce it to one element or give a cotangent");
-        cotangent = X(Tensor::ones(loss.shape(), loss.dtype()));
-    } else if (!(cotangent.shape() == loss.shape()) || cotangent.dtype() != loss.dtype()) {
-        throw ShapeError("gradient", "cotangent " + to_string(cotangent.shape()) +
-                                         " does not match the loss " + to_string(loss.shape()));
-    }
-
-    Backward<X> pass{this, std::vector<X>(values_.size()), std::vector<char>(values_.size(), 0)};
-    std::vector<uint32_t> targets;
-    uint32_t first = from;
-    for (const Var& v : wrt) {
-        targets.push_back(id_of("gradient", v));
-        pass.needed[targets.back()] = 1;
-        first = std::min(first, targets.back());
-    }
-    const auto begins_after = [](uint32_t id, const Node& node) { return id < node.output; };
-    const size_t begin = size_t(
-        std::upper_bound(nodes_.begin(), nodes_.end(), first, begins_after) - nodes_.begin());
-    const size_t end =
-        size_t(std::upper_bound(nodes_.begin(), nodes_.end(), from, begins_after) - nodes_.begin());
-    for (size_t n = begin; n < end; ++n) {
-        const Node& node = nodes_[n];
-        char needed = 0;
-        for (uint32_t i = 0; i < node.inputs && !needed; ++i) {
-            const uint32_t id = input_ids_[node.first_input + i];
-            needed = id != none && pass.needed[id];
-        }
-        if (needed) std::fill_n(pass.needed.begin() + node.output, node.outputs, char{1});
-    }
-
-    std::vector<char> asked(values_.size(), 0);
-    for (uint32_t id : targets) asked[id] = 1;
-    if (pass.needed[from]) pass.cotangents[from] = std::move(cotangent);
-    for (size_t n = end; n-- > begin;) {
-        const uint32_t output = nodes_[n].output, outputs = nodes_[n].outputs;
-        bool reached = false;
-        for (uint32_t k = 0; k < outputs; ++k)
-            reached = reached || (pass.needed[output + k] && pass.cotangents[output + k].defined());
-        if (!reached) continue;
-        if (nodes_[n].dropped)
-            throw TapeError(
-                nodes_[n].rule->name,
-                "its saved values were dropped by an earlier pass; give that pass `retain`");
-        {
-            const WatchedScope scope(nodes_[n].rule->name, WatchedScope::Kind::backward);
-            Vjp<X> context(pass, uint32_t(n));
-            if constexpr (std::is_same_v<X, Tensor>)
-                nodes_[n].rule->tensor(context);
-            else
-                nodes_[n].rule->var(context);
-        }
-        instruments::settle();
-        for (uint32_t k = 0; k < outputs; ++k)
-            if (!asked[output + k]) pass.cotangents[output + k] = X();
-        if (!keep_saved) {
-            Node& node = nodes_[n];
-            node.dropped = true;
-            for (int i = 0; i < std::popcount(node.saved); ++i)
-                saved_[node.first_saved + uint32_t(i)].value = Tensor();
-        }
-    }
-
-    std::vector<X> out;
-    for (size_t i = 0; i < wrt.size(); ++i) {
-        const X& g = pass.cotangents[targets[i]];
-        out.push_back(g.defined() ? g : X(Tensor::zeros(wrt[i].shape(), wrt[i].dtype())));
-    }
-    return out;
-}
-
-std::vector<Tensor> Tape::gradient(const Var& loss, std::span<const Var> wrt,
-                                   const GradientOptions& options) {
-    return differentiate<Tensor>(loss, wrt, options.cotangent, options.retain);
-}
-
-std::vector<Var> Tape::gradient(const Var& loss, std::span<const Var> wrt,
-                                const CreateGraph& options) {
-    return differentiate<Var>(loss, wrt, options.cotangent, true);
 }
 
 }  // namespace mercer

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/hooks.h"
 #include "autograd/var.h"
 
 namespace mercer {
@@ -28,13 +29,18 @@ struct Backward;
 
 struct GradientOptions {
     bool retain = false;  // keep saved values for further passes
-    Tensor cotangent;     // dL/dloss; needed unless loss has one element
+    /// dL/dloss, one for each loss; an undefined one, or none at all, means 1 for a loss of one
+    /// element.
+    std::vector<Tensor> cotangents{};
+    /// One for each wrt: the gradient is added to it, and into it where nobody else holds it. An
+    /// undefined one counts as zero. Micro-batches: sums = gradient(loss, w, {.onto = move(sums)}).
+    std::vector<Tensor> onto{};
 };
-inline const GradientOptions retain{.retain = true, .cotangent = {}};
+inline const GradientOptions retain{.retain = true};
 
 /// Asks gradient() for Vars recorded on the same tape, for derivatives of higher order.
 struct CreateGraph {
-    Var cotangent;  // as above; may itself stand on the tape
+    std::vector<Var> seeds{};  // the cotangents, as above; they may stand on the tape
 };
 inline const CreateGraph create_graph{};
 
@@ -54,29 +60,54 @@ public:
     /// A leaf to differentiate with respect to. Floating dtypes only: DTypeError.
     Var watch(const Tensor& value);
 
-    /// dL/dwrt[i] for L = Σ cotangent·loss; zeros where L does not depend on it. Cost: that of the
-    /// forward pass, about twice; memory of saved values is released on the way. Throws TapeError
-    /// (foreign or dead Var, loss without a cotangent that is no scalar, values dropped by an
-    /// earlier pass, an operation without derivative on the way) and InPlaceError (a saved value
-    /// was changed).
+    /// dL/dwrt[i] for L = Σ_k ⟨cotangent_k, loss_k⟩; zeros where L does not depend on it. Only what
+    /// lies between the losses and wrt is computed. Cost: that of the forward pass, about twice;
+    /// memory of saved values is released on the way. Throws TapeError (foreign or dead Var, loss
+    /// without a cotangent that is no scalar, values dropped by an earlier pass, an operation
+    /// without derivative on the way), ShapeError and DTypeError (a cotangent or sum that does not
+    /// fit) and InPlaceError (a saved value was changed).
     template <size_t n>
     std::array<Tensor, n> gradient(const Var& loss, const Var (&wrt)[n],
-                                   const GradientOptions& options = {}) {
-        return to_array<n>(gradient(loss, std::span<const Var>(wrt), options));
+                                   GradientOptions options = {}) {
+        return to_array<n>(gradient(one(loss), wrt, std::move(options)));
+    }
+    template <size_t m, size_t n>
+    std::array<Tensor, n> gradient(const Var (&losses)[m], const Var (&wrt)[n],
+                                   GradientOptions options = {}) {
+        return to_array<n>(gradient(std::span<const Var>(losses), wrt, std::move(options)));
     }
     std::vector<Tensor> gradient(const Var& loss, std::span<const Var> wrt,
-                                 const GradientOptions& options = {});
+                                 GradientOptions options = {}) {
+        return gradient(one(loss), wrt, std::move(options));
+    }
+    std::vector<Tensor> gradient(std::span<const Var> losses, std::span<const Var> wrt,
+                                 GradientOptions options = {});
 
     /// The same, recorded: the results can be differentiated again. Keeps saved values.
     template <size_t n>
-    std::array<Var, n> gradient(const Var& loss, const Var (&wrt)[n], const CreateGraph& options) {
-        return to_array<n>(gradient(loss, std::span<const Var>(wrt), options));
+    std::array<Var, n> gradient(const Var& loss, const Var (&wrt)[n], CreateGraph options) {
+        return to_array<n>(gradient(one(loss), wrt, std::move(options)));
     }
-    std::vector<Var> gradient(const Var& loss, std::span<const Var> wrt,
-                              const CreateGraph& options);
+    template <size_t m, size_t n>
+    std::array<Var, n> gradient(const Var (&losses)[m], const Var (&wrt)[n], CreateGraph options) {
+        return to_array<n>(gradient(std::span<const Var>(losses), wrt, std::move(options)));
+    }
+    std::vector<Var> gradient(const Var& loss, std::span<const Var> wrt, CreateGraph options) {
+        return gradient(one(loss), wrt, std::move(options));
+    }
+    std::vector<Var> gradient(std::span<const Var> losses, std::span<const Var> wrt,
+                              CreateGraph options);
 
-    /// Forgets everything; its Vars are dead from now on, its memory is reused.
+    /// Forgets everything; its Vars are dead from now on, its memory is reused. Hooks on values and
+    /// saved tensors stay.
     void reset();
+
+    /// Hooks (hooks.h): on the gradient of v, which stands on this tape, in the passes to come; on
+    /// every result recorded from now on; on every tensor kept for backward from now on. Each v may
+    /// have several, called in order; the other two are replaced, and taken away by {}.
+    void on_gradient(const Var& v, GradientHook hook);
+    void on_value(ValueHook hook);
+    void on_saved(SavedHook hook);
 
     size_t operations() const { return nodes_.size(); }
     /// Bytes of tensors kept for backward (each storage counted once for each time it is kept).
@@ -108,6 +139,10 @@ public:
     static Tape* of(const char* operation, VarRefs inputs);
     /// Memory for attributes, which lives as long as the recording.
     void* keep(size_t bytes);
+    /// The same for an object that has to be destroyed.
+    void own(std::shared_ptr<const void> object) { owned_.push_back(std::move(object)); }
+    /// Saves every input, whatever their number.
+    static constexpr unsigned save_inputs = 1u << 27;
     /// The inputs that stand on a tape, as bits.
     static unsigned wanted(VarRefs inputs);
 
@@ -130,7 +165,7 @@ private:
         const Rule* rule;
         const void* attrs;
         uint32_t first_input, inputs, first_saved, saved, output, outputs;
-        bool dropped;
+        uint32_t saved_count : 31, dropped : 1;
     };
 
     template <size_t n, class X>
@@ -139,11 +174,29 @@ private:
         for (size_t i = 0; i < n; ++i) out[i] = std::move(values[i]);
         return out;
     }
+    static std::span<const Var> one(const Var& v) { return {&v, 1}; }
     uint32_t id_of(const char* operation, const Var& v) const;
     Node& append_node(const Rule& rule, const void* attrs, VarRefs inputs, unsigned saved);
+    void save(const Tensor& value);
+    Var result(const Rule& rule, const Tensor& value);
+    Var hooked(const char* operation, Var result);
+    bool pack(const Tensor& value);
+    Tensor unpack(const char* operation, uint32_t place) const;
+    void drop(Node& node);
+    /// The index of the first node whose results come after value `id`.
+    size_t first_after(uint32_t id) const;
+    bool is_leaf(uint32_t id) const;
     template <class X>
-    std::vector<X> differentiate(const Var& loss, std::span<const Var> wrt, X cotangent,
-                                 bool keep_saved);
+    std::vector<X> differentiate(std::span<const Var> losses, std::span<const Var> wrt,
+                                 std::vector<X> cotangents, std::vector<X> onto, bool keep_saved);
+    template <class X>
+    void seed(Backward<X>& pass, std::span<const Var> losses, std::vector<X>& cotangents) const;
+    template <class X>
+    void walk(Backward<X>& pass, size_t begin, size_t end, bool keep_saved);
+    template <class X>
+    void call_hooks(Backward<X>& pass, uint32_t id) const;
+    void refuse_dropped(std::span<const char> needed, uint32_t base, std::span<const Var> losses,
+                        size_t begin, size_t end) const;
 
     TapeSlot* slot_;
     std::vector<Node> nodes_;
@@ -152,6 +205,8 @@ private:
     std::vector<Saved> saved_;
     std::vector<std::unique_ptr<char[]>> blocks_;
     size_t block_ = 0, block_used_ = 0;
+    std::vector<std::shared_ptr<const void>> owned_;
+    std::unique_ptr<Hooks> hooks_;  // none as long as nobody asked for one
 };
 
 }  // namespace mercer

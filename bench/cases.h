@@ -59,7 +59,7 @@ void forward(benchmark::State& state, F f, const Leaf&... leaf) {
 /// The loop of a fwdbwd case: y = f(leaves…) on a tape, then its gradients, one for each leaf.
 template <class F, class... Leaf>
 void forward_backward(benchmark::State& state, F f, const Leaf&... leaf) {
-    const GradientOptions options{.retain = false, .cotangent = normal(99, f(leaf...).shape())};
+    const GradientOptions options{.cotangents = {normal(99, f(leaf...).shape())}};
     Tape tape;
     for (auto _ : state) {
         tape.reset();

@@ -38,7 +38,7 @@ void add(const Sizes& s) {
             const Tensor g = cast(normal(3, y.shape()), dtype);
             return [=] {
                 benchmark::DoNotOptimize(
-                    tape->gradient(y, std::span(&at, 1), {.retain = true, .cotangent = g}));
+                    tape->gradient(y, std::span(&at, 1), {.retain = true, .cotangents = {g}}));
             };
         });
 }
@@ -55,7 +55,7 @@ void add_pool(const std::string& name, const Shape& x, double outs, Pool pool) {
         const Tensor g = cast(normal(3, y.shape()), dtype);
         return [=] {
             benchmark::DoNotOptimize(
-                tape->gradient(y, std::span(&v, 1), {.retain = true, .cotangent = g}));
+                tape->gradient(y, std::span(&v, 1), {.retain = true, .cotangents = {g}}));
         };
     });
 }

@@ -45,7 +45,7 @@ void add_ops_pointwise() {
                        tape->reset();
                        std::vector<Var> leaves;
                        for (const Tensor& t : x) leaves.push_back(tape->watch(t));
-                       const GradientOptions options{.retain = false, .cotangent = g};
+                       const GradientOptions options{.cotangents = {g}};
                        benchmark::DoNotOptimize(tape->gradient(apply(leaves), leaves, options));
                    };
                });

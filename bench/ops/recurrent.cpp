@@ -32,7 +32,7 @@ void add(const std::string& kind, int64_t gates, int64_t steps, int64_t batch, i
             std::vector<Var> v;
             for (const Tensor& t : x) v.push_back(tape->watch(t));
             benchmark::DoNotOptimize(tape->gradient(layer(v), std::span<const Var>(v),
-                                                    {.retain = false, .cotangent = g}));
+                                                    {.cotangents = {g}}));
         };
     });
 }

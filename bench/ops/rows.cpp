@@ -42,7 +42,7 @@ void add(const std::string& name, double fwd, double bwd, int parameters, F f,
         add_constant(all_of);
         const Var y = f(all_of);
         const GradientOptions options{.retain = true,
-                                      .cotangent = randn(Key{1, 9}, y.shape(), dtype)};
+                                      .cotangents = {randn(Key{1, 9}, y.shape(), dtype)}};
         return [=] { benchmark::DoNotOptimize(tape->gradient(y, x, options)); };
     });
 }

@@ -2,6 +2,10 @@
 #pragma once
 
 #include "attention/smoother/reference.h"
+#include "autograd/checkpoint.h"
+#include "autograd/custom.h"
+#include "autograd/derivatives.h"
+#include "autograd/dot.h"
 #include "autograd/functions.h"
 #include "autograd/gradcheck.h"
 #include "autograd/map.h"

@@ -29,7 +29,7 @@ std::pair<Tensor, Tensor> value_and_gradient(F f, const Tensor& x) {
     Tape tape;
     const Var v = tape.watch(x), y = f(v);
     const Tensor u = randn(Key{3, 3}, y.shape(), y.dtype());
-    return {y.value(), tape.gradient(y, {v}, {.retain = false, .cotangent = u})[0]};
+    return {y.value(), tape.gradient(y, {v}, {.cotangents = {u}})[0]};
 }
 
 }  // namespace
@@ -117,8 +117,8 @@ TEST_CASE("fused first derivatives are the recorded ones, on large inputs too") 
         for (const Tensor& t : cases::make_inputs(c, DType::f64)) x.push_back(tape.watch(t));
         const Var y = c.f(x);
         const Tensor u = randn(Key{7, 7}, y.shape(), y.dtype());
-        const auto fused = tape.gradient(y, x, {.retain = true, .cotangent = u});
-        const auto recorded = tape.gradient(y, x, CreateGraph{u});
+        const auto fused = tape.gradient(y, x, {.retain = true, .cotangents = {u}});
+        const auto recorded = tape.gradient(y, x, CreateGraph{{u}});
         for (size_t k = 0; k < x.size(); ++k)
             CHECK_MESSAGE(
                 distance(fused[k], recorded[k].value()) <= 1e-11 * (1 + largest(fused[k])), c.name,

@@ -62,15 +62,15 @@ TEST_CASE("max_pool sends a gradient to the first of equals or the first NaN, ne
     CHECK(difference(y.value(), Tensor::from({2, nan, nan, -inf, -inf}, {1, 1, 5})) == "");
     const Tensor g = Tensor::from({1, 2, 3, 4, 5}, {1, 1, 5});
     const Tensor expected = Tensor::from({1, 0, 0, 2, 0, 3, 4, 0, 5, 0}, {1, 1, 10});
-    const auto [dx] = tape.gradient(y, {v}, {.retain = true, .cotangent = g});
+    const auto [dx] = tape.gradient(y, {v}, {.retain = true, .cotangents = {g}});
     CHECK(difference(dx, expected) == "");
-    const auto [text] = tape.gradient(y, {v}, CreateGraph{g});
+    const auto [text] = tape.gradient(y, {v}, CreateGraph{{g}});
     CHECK(difference(text.value(), expected) == "");
 
     // −∞ only, under a window that begins in the padding.
     const Var low = tape.watch(Tensor::full({1, 1, 3, 3}, -inf));
     const auto [corner] = tape.gradient(max_pool2d(low, {3}, {2}, {1}), {low},
-                                        {.retain = false, .cotangent = Tensor::ones({1, 1, 2, 2})});
+                                        {.cotangents = {Tensor::ones({1, 1, 2, 2})}});
     CHECK(difference(corner, Tensor::from({1, 1, 0, 1, 1, 0, 0, 0, 0}, {1, 1, 3, 3})) == "");
 }
 
@@ -79,8 +79,8 @@ TEST_CASE("the one-pass backward of max_pool is its text, bit for bit") {
     Tape tape;
     const Var v = tape.watch(x), y = max_pool2d(v, {3, 2}, {2, 1}, {1});
     const Tensor g = randn(Key{1, 4}, y.shape());
-    const auto [text] = tape.gradient(y, {v}, CreateGraph{g});
-    const auto [fused] = tape.gradient(y, {v}, {.retain = false, .cotangent = g});
+    const auto [text] = tape.gradient(y, {v}, CreateGraph{{g}});
+    const auto [fused] = tape.gradient(y, {v}, {.cotangents = {g}});
     CHECK(difference(fused, text.value()) == "");
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("lstm and gru agree with PyTorch 2.15, gate order, biases and gradient
         const Var out = layer(v, {}, false), y = slice(out, 0, 0, 12);
         const size_t w_hh = golden.cells ? 4 : 3;
         const auto [dx, dw] = tape.gradient(
-            y, {v[0], v[w_hh]}, {.retain = false, .cotangent = reshape(wave({3, 2, 2}, 8), {12})});
+            y, {v[0], v[w_hh]}, {.cotangents = {reshape(wave({3, 2, 2}, 8), {12})}});
         const auto near = [](const Tensor& got, const std::vector<double>& expected) {
             CHECK(largest_difference(got, Tensor::from(expected, got.shape())) < 1e-14);
         };
@@ -185,9 +185,9 @@ TEST_CASE("the fused backward of lstm and gru is their text, on every instructio
                             const Var y = layer(v, lengths, reverse);
                             const Tensor g = wave(y.shape(), 9, dtype);
                             const std::span<const Var> wrt(v);
-                            const auto text = tape.gradient(y, wrt, CreateGraph{g});
+                            const auto text = tape.gradient(y, wrt, CreateGraph{{g}});
                             const auto fused =
-                                tape.gradient(y, wrt, {.retain = true, .cotangent = g});
+                                tape.gradient(y, wrt, {.retain = true, .cotangents = {g}});
                             for (size_t k = 0; k < v.size(); ++k) {
                                 const double scale = max(abs(fused[k])).item<double>();
                                 CHECK(largest_difference(fused[k], text[k].value()) <=
