@@ -2,71 +2,74 @@
 
 #include <cmath>
 
-#include "engine/cpu/optim_table.h"
-#include "engine/error.h"
-#include "engine/operation.h"
+#include "autograd/optim/check.h"
 
 namespace mercer {
+namespace {
 
-Adam::Adam(AdamOptions options) : options_(options) {
-    const auto fraction = [](double b) { return b >= 0 && b < 1; };
-    if (!(options.lr >= 0) || !fraction(options.beta1) || !fraction(options.beta2) ||
-        !(options.epsilon > 0))
-        throw ValueError("adam", "needs lr >= 0, betas in [0, 1) and epsilon > 0");
+constexpr auto names = {"m", "v"};
+
+void check_betas(const char* name, double beta1, double beta2, double epsilon) {
+    check_fraction(name, "beta1", beta1);
+    check_fraction(name, "beta2", beta2);
+    check_positive(name, "epsilon", epsilon);
 }
 
-void Adam::step(std::span<Tensor* const> parameters, std::span<const Tensor> gradients) {
-    if (parameters.size() != gradients.size() ||
-        (!state_.m.empty() && state_.m.size() != parameters.size()))
-        throw ShapeError("adam", std::to_string(parameters.size()) + " parameters, " +
-                                     std::to_string(gradients.size()) + " gradients, state for " +
-                                     std::to_string(state_.m.size()));
-    if (state_.m.empty())
-        for (const Tensor* p : parameters) {
-            state_.m.push_back(Tensor::zeros(p->shape(), p->dtype()));
-            state_.v.push_back(Tensor::zeros(p->shape(), p->dtype()));
-        }
-    for (size_t i = 0; i < parameters.size(); ++i) {
-        const Tensor &p = *parameters[i], &g = gradients[i];
-        if (!(p.shape() == g.shape()) || p.dtype() != g.dtype() ||
-            !(p.shape() == state_.m[i].shape()) || p.dtype() != state_.m[i].dtype())
-            throw ShapeError("adam", "parameter " + std::to_string(i) + " is " +
-                                         std::string(name_of(p.dtype())) + to_string(p.shape()) +
-                                         ", its gradient " + std::string(name_of(g.dtype())) +
-                                         to_string(g.shape()) + ", its state " +
-                                         to_string(state_.m[i].shape()));
-        if (!p.is_contiguous())
-            throw InPlaceError("adam", "parameter " + std::to_string(i) +
-                                           " is a strided view; optimise its contiguous()");
+template <class Options>
+cpu::UpdateConstants constants(const Options& options, int64_t t, double lr) {
+    cpu::UpdateConstants c;
+    c.beta1 = options.beta1;
+    c.beta2 = options.beta2;
+    c.epsilon = options.epsilon;
+    c.rate = lr / (1 - std::pow(options.beta1, double(t)));
+    c.correction = 1 / std::sqrt(1 - std::pow(options.beta2, double(t)));
+    return c;
+}
+
+}  // namespace
+
+Adam::Adam(const AdamOptions& options)
+    : Optimizer("adam", names, options.lr, options.weight_decay), options_(options) {
+    check_betas("adam", options.beta1, options.beta2, options.epsilon);
+}
+
+Optimizer::Formula Adam::formula(int64_t t, double lr, double weight_decay) const {
+    Formula f{cpu::UpdateRule::adam, constants(options_, t, lr)};
+    f.constants.l2 = weight_decay;
+    return f;
+}
+
+AdamW::AdamW(const AdamWOptions& options)
+    : Optimizer("adamw", names, options.lr, options.weight_decay), options_(options) {
+    check_betas("adamw", options.beta1, options.beta2, options.epsilon);
+}
+
+Optimizer::Formula AdamW::formula(int64_t t, double lr, double weight_decay) const {
+    Formula f{cpu::UpdateRule::adam, constants(options_, t, lr)};
+    f.constants.shrink = 1 - lr * weight_decay;
+    return f;
+}
+
+RAdam::RAdam(const RAdamOptions& options)
+    : Optimizer("radam", names, options.lr, options.weight_decay), options_(options) {
+    check_betas("radam", options.beta1, options.beta2, options.epsilon);
+    check_option("radam", "threshold", options.threshold, options.threshold >= 4,
+                 "4 or more, where r is real");
+}
+
+Optimizer::Formula RAdam::formula(int64_t t, double lr, double weight_decay) const {
+    const double b2 = std::pow(options_.beta2, double(t)), whole = 2 / (1 - options_.beta2) - 1,
+                 part = whole - 2 * double(t) * b2 / (1 - b2);
+    Formula f{cpu::UpdateRule::adam_unscaled, constants(options_, t, lr)};
+    if (part > options_.threshold) {
+        f.rule = cpu::UpdateRule::adam;
+        f.constants.rate *= std::sqrt((part - 4) * (part - 2) * whole /
+                                      ((whole - 4) * (whole - 2) * part) * (1 - b2));
+        f.constants.correction = 1;
     }
-    const double t = double(++state_.step);
-    const cpu::AdamConstants constants{options_.beta1, options_.beta2, options_.epsilon,
-                                       options_.lr / (1 - std::pow(options_.beta1, t)),
-                                       1 / std::sqrt(1 - std::pow(options_.beta2, t))};
-    for (size_t i = 0; i < parameters.size(); ++i) {
-        Tensor& p = *parameters[i];
-        const OperationScope scope("adam", {&gradients[i]});
-        p.before_write();
-        if (instruments::on()) [[unlikely]]
-            instruments::made(p);
-        const Tensor g = gradients[i].contiguous();
-        cpu::adam_step(p.dtype() == DType::f64, p.raw(), g.raw(), state_.m[i].raw(),
-                       state_.v[i].raw(), p.count(), constants);
-    }
-    instruments::settle();
-}
-
-Adam::State Adam::state() const {
-    State copy{state_.step, {}, {}};
-    for (const Tensor& t : state_.m) copy.m.push_back(t.clone());
-    for (const Tensor& t : state_.v) copy.v.push_back(t.clone());
-    return copy;
-}
-
-void Adam::restore(const State& state) {
-    state_ = State{state.step, {}, {}};
-    for (const Tensor& t : state.m) state_.m.push_back(t.clone());
-    for (const Tensor& t : state.v) state_.v.push_back(t.clone());
+    (options_.decoupled ? f.constants.shrink : f.constants.l2) =
+        options_.decoupled ? 1 - lr * weight_decay : weight_decay;
+    return f;
 }
 
 }  // namespace mercer

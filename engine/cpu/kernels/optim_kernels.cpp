@@ -1,19 +1,155 @@
-// Adam: m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g², p ← p − step·m / (correction·√v + ε).
-// Memory traffic: p, m, v read and written, g read, once.
+// Updates of parameters: g ← g + l2·p, p ← shrink·p, then a formula that remembers up to three numbers for each element.
+// Memory traffic: what the formula names, once; p and its memory are read and written, g is read. The stores go where a load
+// just was, so that the lines are there already.
+//
+// A formula is a struct: `states`, how many numbers it remembers; `overwrites`, whether p is only written; constants made
+// from cpu::UpdateConstants; and the update itself. It costs a line in the table below and one in cpu::UpdateRule.
+#include "engine/cpu/canonical.h"
 #include "engine/cpu/optim_table.h"
 #include "engine/simd/vec.h"
+#include "engine/simd/wide.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
 
+using Constants = cpu::UpdateConstants;
+
+template <int numbers>
+struct Remembers {
+    static constexpr int states = numbers;
+    static constexpr bool overwrites = false;
+};
+
+/// p ← p − rate·g
 template <class T>
-void adam(void* parameters, const void* gradient, void* first, void* second, int64_t n,
-          const cpu::AdamConstants& c) {
-    constexpr int lanes = Vec<T>::lanes;
-    T *p = static_cast<T*>(parameters), *m = static_cast<T*>(first), *v = static_cast<T*>(second);
-    const T* g = static_cast<const T*>(gradient);
-    const Vec<T> b1(T(c.beta1)), b2(T(c.beta2)), a1(T(1 - c.beta1)), a2(T(1 - c.beta2)),
-        epsilon(T(c.epsilon)), step(T(c.step)), correction(T(c.correction));
+struct Sgd : Remembers<0> {
+    Vec<T> down;
+    explicit Sgd(const Constants& c) : down(T(-c.rate)) {}
+    MERCER_INLINE Vec<T> operator()(Vec<T> p, Vec<T> g, Vec<T>*) const { return fma(down, g, p); }
+};
+
+/// v ← β₁v + gain·g, p ← p − rate·v; looking ahead: p ← p − rate·(g + β₁v)
+template <class T, bool ahead>
+struct Velocity : Remembers<1> {
+    Vec<T> down, beta, gain;
+    explicit Velocity(const Constants& c) : down(T(-c.rate)), beta(T(c.beta1)), gain(T(c.gain)) {}
+    MERCER_INLINE Vec<T> operator()(Vec<T> p, Vec<T> g, Vec<T>* v) const {
+        v[0] = fma(beta, v[0], gain * g);
+        return fma(down, ahead ? fma(beta, v[0], g) : v[0], p);
+    }
+};
+template <class T>
+using Momentum = Velocity<T, false>;
+template <class T>
+using Nesterov = Velocity<T, true>;
+
+/// m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g², p ← p − rate·m / (correction·√v + ε); unscaled: p ← p − rate·m
+template <class T, bool scaled>
+struct Moments : Remembers<2> {
+    Vec<T> rate, b1, a1, b2, a2, correction, epsilon;
+    explicit Moments(const Constants& c)
+        : rate(T(c.rate)),
+          b1(T(c.beta1)),
+          a1(T(1 - c.beta1)),
+          b2(T(c.beta2)),
+          a2(T(1 - c.beta2)),
+          correction(T(c.correction)),
+          epsilon(T(c.epsilon)) {}
+    MERCER_INLINE Vec<T> operator()(Vec<T> p, Vec<T> g, Vec<T>* s) const {
+        s[0] = fma(b1, s[0], a1 * g);
+        s[1] = fma(b2, s[1], a2 * (g * g));
+        if constexpr (scaled) return p - rate * s[0] / fma(correction, sqrt(s[1]), epsilon);
+        return p - rate * s[0];
+    }
+};
+template <class T>
+using Adam = Moments<T, true>;
+template <class T>
+using AdamUnscaled = Moments<T, false>;
+
+/// G ← G + g², p ← p − rate·g / (√G + ε)
+template <class T>
+struct Adagrad : Remembers<1> {
+    Vec<T> rate, epsilon;
+    explicit Adagrad(const Constants& c) : rate(T(c.rate)), epsilon(T(c.epsilon)) {}
+    MERCER_INLINE Vec<T> operator()(Vec<T> p, Vec<T> g, Vec<T>* s) const {
+        s[0] = fma(g, g, s[0]);
+        return p - rate * g / (sqrt(s[0]) + epsilon);
+    }
+};
+
+/// v ← β₂v + (1 − β₂)g², d = g / (√v + ε), p ← p − rate·d. Centred: a ← β₂a + (1 − β₂)g and v − a² in place of v, not less than
+/// 0, where rounding would take it. With momentum: b ← β₁b + d in place of d. Remembers v, a, b.
+template <class T, bool centered, bool momentum>
+struct MeanSquare : Remembers<1 + centered + momentum> {
+    Vec<T> down, beta1, b2, a2, epsilon;
+    explicit MeanSquare(const Constants& c)
+        : down(T(-c.rate)),
+          beta1(T(c.beta1)),
+          b2(T(c.beta2)),
+          a2(T(1 - c.beta2)),
+          epsilon(T(c.epsilon)) {}
+    MERCER_INLINE Vec<T> operator()(Vec<T> p, Vec<T> g, Vec<T>* s) const {
+        s[0] = fma(b2, s[0], a2 * (g * g));
+        Vec<T> square = s[0];
+        if constexpr (centered) {
+            s[1] = fma(b2, s[1], a2 * g);
+            square = maximum(square - s[1] * s[1], Vec<T>(T(0)));
+        }
+        Vec<T> d = g / (sqrt(square) + epsilon);
+        if constexpr (momentum) d = s[1 + centered] = fma(beta1, s[1 + centered], d);
+        return fma(down, d, p);
+    }
+};
+template <class T>
+using RmsProp = MeanSquare<T, false, false>;
+template <class T>
+using RmsPropMomentum = MeanSquare<T, false, true>;
+template <class T>
+using RmsPropCentered = MeanSquare<T, true, false>;
+template <class T>
+using RmsPropCenteredMomentum = MeanSquare<T, true, true>;
+
+/// p ← p + rate·(g − p)
+template <class T>
+struct Blend : Remembers<0> {
+    Vec<T> rate;
+    explicit Blend(const Constants& c) : rate(T(c.rate)) {}
+    MERCER_INLINE Vec<T> operator()(Vec<T> p, Vec<T> g, Vec<T>*) const {
+        return fma(rate, g - p, p);
+    }
+};
+
+/// p ← rate·g
+template <class T>
+struct Scale : Remembers<0> {
+    static constexpr bool overwrites = true;
+    Vec<T> rate;
+    explicit Scale(const Constants& c) : rate(T(c.rate)) {}
+    MERCER_INLINE Vec<T> operator()(Vec<T>, Vec<T> g, Vec<T>*) const { return rate * g; }
+};
+
+/// p ← g, at most rate in magnitude; NaN stays
+template <class T>
+struct Clamp : Remembers<0> {
+    static constexpr bool overwrites = true;
+    Vec<T> bound;
+    explicit Clamp(const Constants& c) : bound(T(c.rate)) {}
+    MERCER_INLINE Vec<T> operator()(Vec<T>, Vec<T> g, Vec<T>*) const {
+        return maximum(minimum(g, bound), -bound);
+    }
+};
+
+template <template <class> class Formula, class T>
+void update(const cpu::UpdateItem& u, int64_t begin, int64_t n) {
+    constexpr int lanes = Vec<T>::lanes, states = Formula<T>::states;
+    const Formula<T> formula(u.constants);
+    const Vec<T> l2(T(u.constants.l2)), shrink(T(u.constants.shrink));
+    const bool decays = u.constants.l2 != 0;
+    T* const p = static_cast<T*>(u.p) + begin;
+    const T* const g = static_cast<const T*>(u.g) + begin;
+    T* s[states + 1];
+    for (int k = 0; k < states; ++k) s[k] = static_cast<T*>(u.state[k]) + begin;
     for (int64_t i = 0; i < n; i += lanes) {
         const int count = int(n - i < lanes ? n - i : lanes);
         const auto load = [&](const T* x) __attribute__((always_inline)) {
@@ -25,17 +161,66 @@ void adam(void* parameters, const void* gradient, void* first, void* second, int
             else
                 x.store(to + i, count);
         };
-        const Vec<T> gi = load(g), mi = fma(b1, load(m), a1 * gi),
-                     vi = fma(b2, load(v), a2 * (gi * gi));
-        store(mi, m);
-        store(vi, v);
-        store(load(p) - step * mi / fma(correction, sqrt(vi), epsilon), p);
+        Vec<T> gi = load(g), pi = gi, si[states + 1];
+        for (int k = 0; k < states; ++k) si[k] = load(s[k]);
+        if constexpr (!Formula<T>::overwrites) {
+            pi = load(p);
+            if (decays) gi = fma(l2, pi, gi);
+            pi = shrink * pi;
+        }
+        pi = formula(pi, gi, si);
+        for (int k = 0; k < states; ++k) store(si[k], s[k]);
+        store(pi, p);
     }
+}
+
+template <class T>
+double dot(const void* left, const void* right, int64_t n, double scale) {
+    const T *a = static_cast<const T*>(left), *b = static_cast<const T*>(right);
+    constexpr int lanes = Vec<T>::lanes;
+    const Vec<double> factor(scale);
+    Canonical<double, SumOp> sum;
+    const auto block = [&](const T* x, const T* y) __attribute__((always_inline)) {
+#pragma GCC unroll 8
+        for (int k = 0; k < canonical_lanes / lanes; ++k) {
+            const Vec<T> u = Vec<T>::load(x + k * lanes), v = Vec<T>::load(y + k * lanes);
+            const auto add = [&](Vec<double> & part, Vec<double> p, Vec<double> q)
+                __attribute__((always_inline)) {
+                part = fma(factor * p, factor * q, part);
+            };
+            if constexpr (sizeof(T) == 8)
+                add(sum.part[k], u, v);
+            else if constexpr (lanes == 1)
+                add(sum.part[k], widen<0>(u), widen<0>(v));
+            else {
+                add(sum.part[2 * k], widen<0>(u), widen<0>(v));
+                add(sum.part[2 * k + 1], widen<1>(u), widen<1>(v));
+            }
+        }
+    };
+    int64_t i = 0;
+    for (; i + canonical_lanes <= n; i += canonical_lanes) block(a + i, b + i);
+    if (i < n) {
+        T x[canonical_lanes] = {}, y[canonical_lanes] = {};
+        for (int k = 0; i + k < n; ++k) {
+            x[k] = a[i + k];
+            y[k] = b[i + k];
+        }
+        block(x, y);
+    }
+    return sum.total();
 }
 
 }  // namespace
 
 extern const cpu::OptimTable optim_table;
-const cpu::OptimTable optim_table = {{adam<float>, adam<double>}};
+#define RULE(Formula) \
+    { update<Formula, float>, update<Formula, double> }
+const cpu::OptimTable optim_table = {
+    {RULE(Sgd), RULE(Momentum), RULE(Nesterov), RULE(Adam), RULE(AdamUnscaled), RULE(Adagrad),
+     RULE(RmsProp), RULE(RmsPropMomentum), RULE(RmsPropCentered), RULE(RmsPropCenteredMomentum),
+     RULE(Blend), RULE(Scale), RULE(Clamp)},
+    {dot<float>, dot<double>}};
+#undef RULE
 
 }  // namespace mercer::MERCER_ISA
