@@ -12,8 +12,8 @@ struct AdagradOptions {
     double weight_decay = 0;  // λ: g ← g + λp
 };
 
-/// G ← G + g², p ← p − lr·g / (√G + ε). Duchi, Hazan and Singer 2011, figure 1 with diagonal G, where their δ stands for ε; lr_decay and
-/// initial are PyTorch's. Remembers G.
+/// G ← G + g², p ← p − lr·g / (√G + ε). Duchi, Hazan and Singer 2011, figure 1 with diagonal G,
+/// where their δ stands for ε; lr_decay and initial are PyTorch's. Remembers G.
 class MERCER_API Adagrad : public Optimizer {
 public:
     /// ValueError naming the option that is out of range.

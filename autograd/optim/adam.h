@@ -27,8 +27,9 @@ struct AdamWOptions {
     double weight_decay = 0.01;  // λ: p ← (1 − lr·λ)p
 };
 
-/// p ← (1 − lr·λ)p, then Adam's step. Loshchilov and Hutter 2019, algorithm 2. There λ stands beside the learning rate α and is
-/// scaled by the schedule η only; here, as in PyTorch and most code, by lr = η·α.
+/// p ← (1 − lr·λ)p, then Adam's step. Loshchilov and Hutter 2019, algorithm 2. There λ stands
+/// beside the learning rate α and is scaled by the schedule η only; here, as in PyTorch and most
+/// code, by lr = η·α.
 class MERCER_API AdamW : public Optimizer {
 public:
     explicit AdamW(const AdamWOptions& options = {});
@@ -46,9 +47,12 @@ struct RAdamOptions {
 };
 
 /// Adam that trusts v once its variance is bounded. Liu et al. 2020, algorithm 2:
-///   ρ∞ = 2/(1 − β₂) − 1,  ρₜ = ρ∞ − 2tβ₂ᵗ/(1 − β₂ᵗ),  r = √((ρₜ − 4)(ρₜ − 2)ρ∞ / ((ρ∞ − 4)(ρ∞ − 2)ρₜ))
-///   ρₜ > threshold:  p ← p − lr · r · √(1 − β₂ᵗ) · (m/(1 − β₁ᵗ)) / (√v + ε),  else  p ← p − lr · m/(1 − β₁ᵗ)
-/// The ε, which the paper lacks, stands where the authors' code and PyTorch have it: beside √v, not √(v/(1 − β₂ᵗ)).
+///   ρ∞ = 2/(1 − β₂) − 1,  ρₜ = ρ∞ − 2tβ₂ᵗ/(1 − β₂ᵗ)
+///   r = √((ρₜ − 4)(ρₜ − 2)ρ∞ / ((ρ∞ − 4)(ρ∞ − 2)ρₜ))
+///   ρₜ > threshold:  p ← p − lr · r · √(1 − β₂ᵗ) · (m/(1 − β₁ᵗ)) / (√v + ε)
+///   else             p ← p − lr · m/(1 − β₁ᵗ)
+/// The ε, which the paper lacks, stands where the authors' code and PyTorch have it: beside √v, not
+/// √(v/(1 − β₂ᵗ)).
 class MERCER_API RAdam : public Optimizer {
 public:
     explicit RAdam(const RAdamOptions& options = {});

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/optim/check.h"
+#include "autograd/optim/rewrite.h"
 #include "engine/cancel.h"
 #include "engine/cpu/optim.h"
 
@@ -23,10 +24,6 @@ public:
 private:
     const std::stop_token* stop_ = operation_context.stop;
 };
-
-std::string looks(const Tensor& t) {
-    return std::string(name_of(t.dtype())) + to_string(t.shape());
-}
 
 // Two threads would write the same element.
 void check_apart(const char* name, std::span<Tensor* const> parameters) {

@@ -1,4 +1,5 @@
-// What all optimisers of first order share: one fused pass over the parameters, groups, and the state.
+// What all optimisers of first order share: one fused pass over the parameters, groups, and the
+// state.
 //
 //   Adam adam({.lr = 1e-3});
 //   adam.configure(no_decay_for_vectors(parameters));        // if some parameters are special
@@ -21,7 +22,8 @@ struct ParameterOptions {
     std::optional<double> weight_decay;  // in place of the optimiser's
 };
 
-/// Weight decay 0 for parameters of rank 0 and 1 (biases, gains of norms), the optimiser's for the others.
+/// Weight decay 0 for parameters of rank 0 and 1 (biases, gains of norms), the optimiser's for the
+/// others.
 MERCER_API std::vector<ParameterOptions> no_decay_for_vectors(std::span<Tensor* const> parameters);
 
 class MERCER_API Optimizer {
@@ -30,27 +32,30 @@ public:
     Optimizer(const Optimizer&) = delete;
     Optimizer& operator=(const Optimizer&) = delete;
 
-    /// One update of all parameters in place: a single pass over parameters, gradients and state, cut by sizes only; the same
-    /// bits on every instruction set and number of threads. Bumps the parameters' versions. A parameter whose gradient is not
-    /// defined is left as it is, and so are its state and its count of updates. A stop (engine/cancel.h) takes effect before a step,
+    /// One update of all parameters in place: a single pass over parameters, gradients and state,
+    /// cut by sizes only; the same bits on every instruction set and number of threads. Bumps the
+    /// parameters' versions. A parameter whose gradient is not defined is left as it is, and so are
+    /// its state and its count of updates. A stop (engine/cancel.h) takes effect before a step,
     /// never within. Parameters keep their order and shapes between calls.
-    /// Throws, with nothing changed: ShapeError, DTypeError (not f32 or f64), InPlaceError (a strided view; two parameters that share
-    /// memory, looked for at the first step), Cancelled.
+    /// Throws, with nothing changed: ShapeError, DTypeError (not f32 or f64), InPlaceError (a
+    /// strided view; two parameters that share memory, looked for at the first step), Cancelled.
     void step(std::span<Tensor* const> parameters, std::span<const Tensor> gradients);
 
     double lr() const { return lr_; }
     /// ValueError unless 0 or more and finite.
     void set_lr(double lr);
 
-    /// Options for each parameter, in the order that step() is given them; an empty list: the same for all. ValueError out of range;
-    /// step() throws ShapeError when their number does not fit.
+    /// Options for each parameter, in the order that step() is given them; an empty list: the same
+    /// for all. ValueError out of range; step() throws ShapeError when their number does not fit.
     void configure(std::vector<ParameterOptions> each);
 
-    /// All that the next step depends on besides the options and configure(): "lr" (f64), "step" (i64, updates of each parameter)
-    /// and, once there was a step, the numbers remembered of the i-th parameter, as in "m.0". Copies.
+    /// All that the next step depends on besides the options and configure(): "lr" (f64), "step"
+    /// (i64, updates of each parameter) and, once there was a step, the numbers remembered of the
+    /// i-th parameter, as in "m.0". Copies.
     NamedTensors state() const;
-    /// Takes up a state(). Throws, with nothing changed, ValueError (a name missing, unknown; a value out of range), DTypeError,
-    /// ShapeError, each naming the tensor. Shapes are held against the parameters by the next step().
+    /// Takes up a state(). Throws, with nothing changed, ValueError (a name missing, unknown; a
+    /// value out of range), DTypeError, ShapeError, each naming the tensor. Shapes are held against
+    /// the parameters by the next step().
     void restore(const NamedTensors& state);
 
 protected:

@@ -15,9 +15,10 @@ struct SgdOptions {
 
 /// μ = 0: p ← p − lr·g. Else v ← μv + (1 − τ)g, at a parameter's first update v ← g, and
 ///   p ← p − lr·v                    Polyak 1964; Sutskever et al. 2013, eq. 1–2
-///   p ← p − lr·(g + μv)             Nesterov's; Sutskever et al. 2013, eq. 3–4, at the point looked ahead to
-/// Sutskever has lr inside of v (v ← μv − lr·g, p ← p + v), which is the same while lr is constant; here it stands outside, as in PyTorch,
-/// from where the dampening is. Remembers v, unless μ = 0.
+///   p ← p − lr·(g + μv)             Nesterov's; Sutskever et al. 2013, eq. 3–4, at the point
+///   looked ahead to
+/// Sutskever has lr inside of v (v ← μv − lr·g, p ← p + v), which is the same while lr is constant;
+/// here it stands outside, as in PyTorch, from where the dampening is. Remembers v, unless μ = 0.
 class MERCER_API Sgd : public Optimizer {
 public:
     /// ValueError naming the option that is out of range.

@@ -1,15 +1,9 @@
 #include "autograd/optim/state.h"
 
+#include "autograd/optim/rewrite.h"
 #include "engine/error.h"
 
 namespace mercer {
-namespace {
-
-std::string looks(const Tensor& t) {
-    return std::string(name_of(t.dtype())) + to_string(t.shape());
-}
-
-}  // namespace
 
 void add_part(NamedTensors& whole, std::string_view prefix, const NamedTensors& part) {
     for (const auto& [name, tensor] : part)

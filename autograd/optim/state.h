@@ -1,5 +1,5 @@
-// What optimisers, schedules and averages remember, as named tensors: io::write_safetensors writes them, Safetensors::read_all
-// reads them, and what is restored continues bit for bit the same.
+// What optimisers, schedules and averages remember, as named tensors: io::write_safetensors writes
+// them, Safetensors::read_all reads them, and what is restored continues bit for bit the same.
 #pragma once
 
 #include <map>
@@ -13,14 +13,14 @@ namespace mercer {
 /// The type of io::TensorMap.
 using NamedTensors = std::map<std::string, Tensor, std::less<>>;
 
-/// Adds `part` under "prefix.", so that a model, its optimiser and a schedule go into one file. ValueError for a name that is
-/// there already.
+/// Adds `part` under "prefix.", so that a model, its optimiser and a schedule go into one file.
+/// ValueError for a name that is there already.
 MERCER_API void add_part(NamedTensors& whole, std::string_view prefix, const NamedTensors& part);
 /// What stands under "prefix.", without it.
 MERCER_API NamedTensors part_of(const NamedTensors& whole, std::string_view prefix);
 
-/// Reads a state strictly: every name once, none left over. Errors name the tensor: ValueError (missing, not known, out of
-/// range), DTypeError, ShapeError.
+/// Reads a state strictly: every name once, none left over. Errors name the tensor: ValueError
+/// (missing, not known, out of range), DTypeError, ShapeError.
 class MERCER_API StateReader {
 public:
     /// `operation` lives as long as the reader.

@@ -1,5 +1,5 @@
-// A step of each optimiser on ten million parameters, and on as many in a thousand tensors. Bytes: what the formula reads and
-// writes of each element: its parameter, gradient and memory.
+// A step of each optimiser on ten million parameters, and on as many in a thousand tensors. Bytes:
+// what the formula reads and writes of each element: its parameter, gradient and memory.
 #include <memory>
 
 #include "bench/ops/ops.h"

@@ -15,7 +15,8 @@ namespace {
 
 constexpr int64_t piece = 1 << 14, grain = 2;  // pieces that one thread takes at least
 
-/// Sets where each item begins when all stand in one row, each taking up size(item); returns its length.
+/// Sets where each item begins when all stand in one row, each taking up size(item); returns its
+/// length.
 template <class Item, class Size>
 int64_t line_up(std::span<Item> items, Size size) {
     int64_t at = 0;

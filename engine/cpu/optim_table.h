@@ -7,8 +7,8 @@
 
 namespace mercer::cpu {
 
-/// The formulas of kernels/optim_kernels.cpp. The last three make p from g alone or blend the two: for averages, sums
-/// and clipping.
+/// The formulas of kernels/optim_kernels.cpp. The last three make p from g alone or blend the two:
+/// for averages, sums and clipping.
 enum class UpdateRule : uint8_t {
     sgd,
     momentum,

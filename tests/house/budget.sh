@@ -3,7 +3,7 @@
 #
 # Past the budget: simplify, or say why. Past one and a half times the budget the test fails.
 # The engine was planned at 9000 lines and autograd at 1500; two hundred operations, special functions, files, instruments
-# and calls by name made them more.
+# and calls by name made them more; in autograd also seven optimisers, L-BFGS, schedules and averages (1800).
 set -euo pipefail
 
 check() {
@@ -21,7 +21,7 @@ check() {
         printf '%-10s %6d of %5d lines  %3d%%%s\n' "$layer" "$lines" "$budget" $((100 * lines / budget)) "$verdict"
     done <<'BUDGET'
 engine 20000
-autograd 3000
+autograd 5000
 attention 5000
 models 4000
 cli 2000
@@ -33,7 +33,7 @@ self_test() {
     sample=$(mktemp -d)
     trap 'rm -rf "$sample"' EXIT
     mkdir -p "$sample"/{autograd/optim,cli}
-    seq 1800 >"$sample/autograd/tape.h"
+    seq 3800 >"$sample/autograd/tape.h"
     seq 1200 >"$sample/autograd/optim/adam.cpp"
     seq 9999 >"$sample/autograd/README.md"
     local said
@@ -42,7 +42,7 @@ self_test() {
     echo >>"$sample/autograd/tape.h"
     said=$(check "$sample") || { echo "self-test: failed just over the budget"; exit 1; }
     if [[ $said != *"over budget"* ]]; then echo "self-test: no warning over the budget"; exit 1; fi
-    seq 3000 >>"$sample/autograd/tape.h"
+    seq 5000 >>"$sample/autograd/tape.h"
     if (check "$sample") >/dev/null; then echo "self-test: passed at twice the budget"; exit 1; fi
     echo "self-test passed"
 }

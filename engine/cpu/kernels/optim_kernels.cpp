@@ -1,9 +1,10 @@
-// Updates of parameters: g ← g + l2·p, p ← shrink·p, then a formula that remembers up to three numbers for each element.
-// Memory traffic: what the formula names, once; p and its memory are read and written, g is read. The stores go where a load
-// just was, so that the lines are there already.
+// Updates of parameters: g ← g + l2·p, p ← shrink·p, then a formula that remembers up to three
+// numbers for each element. Memory traffic: what the formula names, once; p and its memory are read
+// and written, g is read. The stores go where a load just was, so that the lines are there already.
 //
-// A formula is a struct: `states`, how many numbers it remembers; `overwrites`, whether p is only written; constants made
-// from cpu::UpdateConstants; and the update itself. It costs a line in the table below and one in cpu::UpdateRule.
+// A formula is a struct: `states`, how many numbers it remembers; `overwrites`, whether p is only
+// written; constants made from cpu::UpdateConstants; and the update itself. It costs a line in the
+// table below and one in cpu::UpdateRule.
 #include "engine/cpu/canonical.h"
 #include "engine/cpu/optim_table.h"
 #include "engine/simd/vec.h"
@@ -43,7 +44,8 @@ using Momentum = Velocity<T, false>;
 template <class T>
 using Nesterov = Velocity<T, true>;
 
-/// m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g², p ← p − rate·m / (correction·√v + ε); unscaled: p ← p − rate·m
+/// m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g², p ← p − rate·m / (correction·√v + ε); unscaled: p ← p
+/// − rate·m
 template <class T, bool scaled>
 struct Moments : Remembers<2> {
     Vec<T> rate, b1, a1, b2, a2, correction, epsilon;
@@ -78,8 +80,9 @@ struct Adagrad : Remembers<1> {
     }
 };
 
-/// v ← β₂v + (1 − β₂)g², d = g / (√v + ε), p ← p − rate·d. Centred: a ← β₂a + (1 − β₂)g and v − a² in place of v, not less than
-/// 0, where rounding would take it. With momentum: b ← β₁b + d in place of d. Remembers v, a, b.
+/// v ← β₂v + (1 − β₂)g², d = g / (√v + ε), p ← p − rate·d. Centred: a ← β₂a + (1 − β₂)g and v − a²
+/// in place of v, not less than 0, where rounding would take it. With momentum: b ← β₁b + d in
+/// place of d. Remembers v, a, b.
 template <class T, bool centered, bool momentum>
 struct MeanSquare : Remembers<1 + centered + momentum> {
     Vec<T> down, beta1, b2, a2, epsilon;

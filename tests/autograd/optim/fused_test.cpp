@@ -1,4 +1,5 @@
-// One pass over many tensors: the same bits as one by one, on every instruction set and number of threads.
+// One pass over many tensors: the same bits as one by one, on every instruction set and number of
+// threads.
 #include <doctest/doctest.h>
 
 #include "engine/cancel.h"

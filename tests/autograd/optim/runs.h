@@ -1,4 +1,5 @@
-// Runs of an optimiser on a gradient that is made from the parameters as they are, for comparison with a trace.
+// Runs of an optimiser on a gradient that is made from the parameters as they are, for comparison
+// with a trace.
 #pragma once
 
 #include <cmath>

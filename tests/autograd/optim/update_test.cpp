@@ -1,4 +1,5 @@
-// Each optimiser against its paper, by hand: one element after the other in plain doubles; and against PyTorch.
+// Each optimiser against its paper, by hand: one element after the other in plain doubles; and
+// against PyTorch.
 #include <doctest/doctest.h>
 
 #include "autograd/optim/adagrad.h"
@@ -14,7 +15,8 @@ namespace {
 
 constexpr int steps = 8;
 
-// What update(t, w, g) makes of each element; it keeps its memory in `memory`, four numbers that start at 0.
+// What update(t, w, g) makes of each element; it keeps its memory in `memory`, four numbers that
+// start at 0.
 template <class Update>
 void check(Optimizer&& optimizer, Update update) {
     const std::vector<Values> path = runs::of(optimizer, steps);
@@ -136,7 +138,8 @@ TEST_CASE("centred RMSprop stays finite where the variance vanishes") {
     for (const float x : p.to_vector<float>()) CHECK(std::isfinite(x));
 }
 
-// torch 2.15.0, float64: p = (1, −2, ½), eight steps with p.grad = sin(t·(1, 2, 3))·p for t = 1 … 8.
+// torch 2.15.0, float64: p = (1, −2, ½), eight steps with p.grad = sin(t·(1, 2, 3))·p for t = 1 …
+// 8.
 TEST_CASE("PyTorch's numbers") {
     // SGD(lr=.1, weight_decay=.01)
     check_last(Sgd({.lr = 0.1, .weight_decay = 0.01}),

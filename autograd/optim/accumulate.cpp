@@ -1,0 +1,46 @@
+#include "autograd/optim/accumulate.h"
+
+#include "autograd/optim/check.h"
+#include "autograd/optim/rewrite.h"
+
+namespace mercer {
+
+void GradientAccumulator::add(std::span<const Tensor> gradients, double weight) {
+    constexpr const char* name = "accumulate";
+    check_positive(name, "weight", weight);
+    if (!sums_.empty() && sums_.size() != gradients.size())
+        throw ShapeError(name, std::to_string(gradients.size()) + " gradients, before there were " +
+                                   std::to_string(sums_.size()));
+    for (size_t i = 0; i < gradients.size(); ++i) {
+        const Tensor& g = gradients[i];
+        if (!g.defined()) continue;
+        check_floating(name, g);
+        if (i < sums_.size() && sums_[i].defined() &&
+            (!(g.shape() == sums_[i].shape()) || g.dtype() != sums_[i].dtype()))
+            throw ShapeError(name, "gradient " + std::to_string(i) + " is " + looks(g) +
+                                       ", before it was " + looks(sums_[i]));
+    }
+    // The first of each is written, the others are added to it: p − (−w)·g.
+    std::vector<Tensor> sums = sums_.empty() ? std::vector<Tensor>(gradients.size()) : sums_;
+    std::vector<Tensor*> at(gradients.size());
+    std::vector<Tensor> first(gradients.size()), more(gradients.size());
+    for (size_t i = 0; i < gradients.size(); ++i) {
+        at[i] = &sums[i];
+        if (!gradients[i].defined()) continue;
+        (sums[i].defined() ? more : first)[i] = gradients[i];
+        if (!sums[i].defined()) sums[i] = Tensor::empty(gradients[i].shape(), gradients[i].dtype());
+    }
+    combine(name, at, first, cpu::UpdateRule::scale, weight);
+    combine(name, at, more, cpu::UpdateRule::sgd, -weight);
+    sums_ = std::move(sums);
+    weight_ += weight;
+}
+
+std::vector<Tensor> GradientAccumulator::take() {
+    if (weight_ == 0) throw ValueError("accumulate", "no gradient was added; nothing to take");
+    rewrite("accumulate", sums_, cpu::UpdateRule::scale, 1 / weight_);
+    weight_ = 0;
+    return std::exchange(sums_, {});
+}
+
+}  // namespace mercer

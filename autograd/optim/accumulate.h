@@ -1,0 +1,31 @@
+// Gradients of micro-batches, summed to that of the whole batch.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/tensor.h"
+
+namespace mercer {
+
+/// Σ wₖgₖ / Σ wₖ. With losses that are means over a micro-batch, and its size as weight, that is
+/// the gradient of the mean over the whole.
+///   for (…) accumulator.add(tape.gradient(loss, vars), double(rows));
+///   optimizer.step(parameters, accumulator.take());
+class MERCER_API GradientAccumulator {
+public:
+    /// One fused pass. Gradients that are not defined count as zero; one that never is stays
+    /// undefined. Throws ValueError (weight not positive), ShapeError, DTypeError, naming the
+    /// gradient.
+    void add(std::span<const Tensor> gradients, double weight = 1);
+    /// The weighted mean; starts anew. ValueError if nothing was added.
+    std::vector<Tensor> take();
+    /// Σ wₖ so far.
+    double weight() const { return weight_; }
+
+private:
+    std::vector<Tensor> sums_;
+    double weight_ = 0;
+};
+
+}  // namespace mercer

@@ -1,0 +1,110 @@
+#include "autograd/optim/ema.h"
+
+#include <cmath>
+
+#include "autograd/optim/check.h"
+#include "autograd/optim/rewrite.h"
+
+namespace mercer {
+namespace {
+
+constexpr const char* name = "ema";
+
+std::vector<Tensor*> addresses(std::vector<Tensor>& tensors) {
+    std::vector<Tensor*> at;
+    for (Tensor& t : tensors) at.push_back(&t);
+    return at;
+}
+
+std::vector<Tensor> values_of(std::span<Tensor* const> tensors) {
+    std::vector<Tensor> values;
+    for (const Tensor* t : tensors) values.push_back(*t);
+    return values;
+}
+
+}  // namespace
+
+Ema::Ema(const EmaOptions& options) : options_(options) {
+    check_fraction(name, "decay", options.decay);
+}
+
+void Ema::check(std::span<Tensor* const> parameters) const {
+    if (parameters.size() != averages_.size())
+        throw ShapeError(name, std::to_string(parameters.size()) + " parameters, averages of " +
+                                   std::to_string(averages_.size()));
+    for (size_t i = 0; i < parameters.size(); ++i) {
+        const Tensor &p = *parameters[i], &e = averages_[i];
+        if (!(p.shape() == e.shape()) || p.dtype() != e.dtype())
+            throw ShapeError(name, "parameter " + std::to_string(i) + " is " + looks(p) +
+                                       ", its average 'average." + std::to_string(i) + "' " +
+                                       looks(e));
+    }
+}
+
+void Ema::update(std::span<Tensor* const> parameters) {
+    if (!kept_.empty())
+        throw InPlaceError(name, "the parameters hold the averages; swap_out first");
+    if (averages_.empty()) {
+        std::vector<Tensor> averages;
+        for (const Tensor* p : parameters) {
+            check_floating(name, *p);
+            averages.push_back(options_.bias_correction ? Tensor::zeros(p->shape(), p->dtype())
+                                                        : p->clone());
+        }
+        averages_ = std::move(averages);
+    }
+    check(parameters);
+    ++step_;
+    combine(name, addresses(averages_), values_of(parameters), cpu::UpdateRule::blend,
+            1 - options_.decay);
+}
+
+std::vector<Tensor> Ema::values() const {
+    if (averages_.empty()) throw ValueError(name, "no average before the first update");
+    std::vector<Tensor> values;
+    for (const Tensor& e : averages_) values.push_back(e.clone());
+    if (options_.bias_correction)
+        rewrite(name, values, cpu::UpdateRule::scale,
+                1 / (1 - std::pow(options_.decay, double(step_))));
+    return values;
+}
+
+void Ema::swap_in(std::span<Tensor* const> parameters) {
+    if (!kept_.empty()) throw ValueError(name, "swapped in already; swap_out first");
+    const std::vector<Tensor> averages = values();
+    check(parameters);
+    std::vector<Tensor> kept;
+    for (const Tensor* p : parameters) kept.push_back(p->clone());
+    for (size_t i = 0; i < averages.size(); ++i) averages[i].copy_to(*parameters[i]);
+    kept_ = std::move(kept);
+}
+
+void Ema::swap_out(std::span<Tensor* const> parameters) {
+    if (kept_.empty()) throw ValueError(name, "not swapped in; swap_in first");
+    check(parameters);
+    for (size_t i = 0; i < kept_.size(); ++i) kept_[i].copy_to(*parameters[i]);
+    kept_.clear();
+}
+
+NamedTensors Ema::state() const {
+    NamedTensors state{{"step", Tensor::scalar(double(step_), DType::i64)}};
+    for (size_t i = 0; i < averages_.size(); ++i)
+        state.emplace("average." + std::to_string(i), averages_[i].clone());
+    return state;
+}
+
+void Ema::restore(const NamedTensors& state) {
+    StateReader reader(name, state);
+    const int64_t step = reader.count("step");
+    std::vector<Tensor> averages;
+    for (size_t i = 0; i + 1 < state.size(); ++i)
+        averages.push_back(reader.tensor("average." + std::to_string(i),
+                                         i < averages_.size() ? averages_[i] : Tensor()));
+    reader.finish();
+    if (!averages_.empty() && !averages.empty() && averages.size() != averages_.size())
+        throw ShapeError(name, "the state lacks 'average." + std::to_string(averages.size()) + "'");
+    step_ = step;
+    averages_ = std::move(averages);
+}
+
+}  // namespace mercer

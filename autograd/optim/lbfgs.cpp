@@ -1,0 +1,201 @@
+#include "autograd/optim/lbfgs.h"
+
+#include <cmath>
+
+#include "autograd/optim/check.h"
+#include "autograd/optim/line_search.h"
+#include "autograd/optim/rewrite.h"
+#include "engine/functions.h"
+
+namespace mercer {
+namespace {
+
+constexpr const char* name = "lbfgs";
+
+double dot(const Tensor& a, const Tensor& b) {
+    cpu::DotItem item{a.raw(), b.raw(), a.count(), a.dtype() == DType::f64};
+    return cpu::dot({&item, 1});
+}
+
+double largest(const Tensor& x) { return x.count() ? max(abs(x)).item<double>() : 0; }
+
+/// All of them as one vector; `like`, where given, says what each must look like.
+Tensor flat(std::span<const Tensor> tensors, std::span<Tensor* const> like) {
+    if (tensors.size() != like.size())
+        throw ShapeError(name, std::to_string(like.size()) + " parameters, " +
+                                   std::to_string(tensors.size()) + " gradients");
+    std::vector<Tensor> parts;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+        const Tensor &t = tensors[i], &p = *like[i];
+        check_floating(name, p);
+        if (p.dtype() != like[0]->dtype())
+            throw DTypeError(name, "parameter " + std::to_string(i) + " is " + looks(p) +
+                                       ", the first is " + looks(*like[0]) + "; cast them alike");
+        if (t.defined() && (!(t.shape() == p.shape()) || t.dtype() != p.dtype()))
+            throw ShapeError(name, "parameter " + std::to_string(i) + " is " + looks(p) +
+                                       ", its gradient " + looks(t));
+        parts.push_back(t.defined() ? reshape(t, {t.count()})
+                                    : Tensor::zeros({p.count()}, p.dtype()));
+    }
+    // A single part would share the memory of the parameter, which changes.
+    return parts.size() == 1 ? parts[0].clone() : concat(parts, 0);
+}
+
+void write(const Tensor& x, std::span<Tensor* const> parameters) {
+    int64_t at = 0;
+    for (Tensor* p : parameters) {
+        x.view(p->shape(), contiguous_strides(p->shape()), x.offset() + at).copy_to(*p);
+        at += p->count();
+    }
+}
+
+}  // namespace
+
+Lbfgs::Lbfgs(const LbfgsOptions& options) : options_(options) {
+    check_positive(name, "lr", options.lr);
+    check_at_least(name, "iterations", options.iterations, 1);
+    check_at_least(name, "history", options.history, 1);
+    check_at_least(name, "trials", options.trials, 1);
+    check_not_negative(name, "gradient_tolerance", options.gradient_tolerance);
+    check_not_negative(name, "change_tolerance", options.change_tolerance);
+    check_option(name, "armijo", options.armijo,
+                 options.armijo > 0 && options.armijo < options.curvature,
+                 "more than 0, below curvature");
+    check_option(name, "curvature", options.curvature, options.curvature < 1, "below 1");
+}
+
+// Algorithm 7.4: −H·g by going down the pairs and up again.
+Tensor Lbfgs::direction(const Tensor& gradient) const {
+    Tensor q = -gradient;
+    std::vector<double> share(history_.size());
+    for (size_t i = history_.size(); i-- > 0;) {
+        const Pair& k = history_[i];
+        share[i] = dot(k.s, q) / k.product;
+        q = q - k.y * share[i];
+    }
+    if (!history_.empty()) {
+        const Pair& last = history_.back();
+        q = q * (last.product / dot(last.y, last.y));
+    }
+    for (size_t i = 0; i < history_.size(); ++i) {
+        const Pair& k = history_[i];
+        q = q + k.s * (share[i] - dot(k.y, q) / k.product);
+    }
+    return q;
+}
+
+void Lbfgs::remember(const Tensor& s, const Tensor& y) {
+    const double product = dot(s, y);
+    // The strong Wolfe conditions make it positive; a search that ended early need not have.
+    if (!(product > 1e-10 * std::sqrt(dot(s, s) * dot(y, y)))) return;
+    if (int64_t(history_.size()) == options_.history) history_.pop_front();
+    history_.push_back({s, y, product});
+}
+
+Lbfgs::Result Lbfgs::step(std::span<Tensor* const> parameters,
+                          const std::function<LossAndGradients()>& evaluate) {
+    if (parameters.empty()) throw ShapeError(name, "no parameters; give one or more");
+    std::vector<Tensor> values;
+    for (const Tensor* p : parameters) values.push_back(*p);
+    Tensor x = flat(values, parameters);
+    values.clear();
+    if (!history_.empty() &&
+        (!(history_[0].s.shape() == x.shape()) || history_[0].s.dtype() != x.dtype()))
+        throw ShapeError(name, "the parameters are " + looks(x) + " in all, the history 's.0' " +
+                                   looks(history_[0].s));
+    Result result{0, 0, 0, 0, Outcome::iterations};
+    const auto here = [&] {
+        ++result.evaluations;
+        const LossAndGradients now = evaluate();
+        return LinePoint{0, now.loss, 0, flat(now.gradients, parameters)};
+    };
+    LinePoint now = here();
+    result.gradient = largest(now.gradient);
+    if (!std::isfinite(now.f) || !std::isfinite(result.gradient))
+        throw NumericalError(name, "the loss is " + std::to_string(now.f) +
+                                       ", the largest gradient " + std::to_string(result.gradient) +
+                                       "; start from parameters where both are finite");
+    if (result.gradient <= options_.gradient_tolerance) result.outcome = Outcome::converged;
+    while (result.outcome == Outcome::iterations && result.iterations < options_.iterations) {
+        Tensor d = direction(now.gradient);
+        now.a = 0;
+        now.slope = dot(now.gradient, d);
+        if (!(now.slope < 0)) {  // rounding spoiled the curvature
+            history_.clear();
+            d = -now.gradient;
+            now.slope = -dot(now.gradient, now.gradient);
+        }
+        const double first =
+            options_.lr *
+            (history_.empty() ? std::min(1.0, 1 / sum(abs(now.gradient)).item<double>()) : 1);
+        std::optional<LinePoint> next;
+        try {
+            next = line_search(
+                [&](double a) {
+                    write(x + d * a, parameters);
+                    LinePoint p = here();
+                    p.a = a;
+                    p.slope = dot(p.gradient, d);
+                    return p;
+                },
+                now, first, {options_.armijo, options_.curvature, options_.trials});
+        } catch (...) {
+            write(x, parameters);
+            throw;
+        }
+        const Tensor moved = next ? x + d * next->a : x;
+        write(moved, parameters);
+        if (!next) {
+            if (history_.empty()) result.outcome = Outcome::no_descent;
+            history_.clear();
+            continue;
+        }
+        ++result.iterations;
+        remember(moved - x, next->gradient - now.gradient);
+        const double change = std::abs(next->f - now.f),
+                     size = std::max(std::abs(next->f), std::abs(now.f));
+        x = moved;
+        now = std::move(*next);
+        result.gradient = largest(now.gradient);
+        if (result.gradient <= options_.gradient_tolerance)
+            result.outcome = Outcome::converged;
+        else if (change <= options_.change_tolerance * size)
+            result.outcome = Outcome::stalled;
+    }
+    result.loss = now.f;
+    return result;
+}
+
+NamedTensors Lbfgs::state() const {
+    NamedTensors state;
+    for (size_t i = 0; i < history_.size(); ++i) {
+        state.emplace("s." + std::to_string(i), history_[i].s.clone());
+        state.emplace("y." + std::to_string(i), history_[i].y.clone());
+    }
+    return state;
+}
+
+void Lbfgs::restore(const NamedTensors& state) {
+    StateReader reader(name, state);
+    std::deque<Pair> history;
+    for (size_t i = 0; i < state.size() / 2; ++i) {
+        const std::string k = std::to_string(i);
+        const Tensor s = reader.tensor("s." + k, history.empty() ? Tensor() : history[0].s);
+        if (s.rank() != 1 || !is_floating(s.dtype()))
+            throw ShapeError(name, "'s." + k + "' of the state is " + looks(s) +
+                                       ", expected a vector of f32 or f64");
+        const Tensor y = reader.tensor("y." + k, s);
+        const double product = dot(s, y);
+        check_option(name, ("'s." + k + "'·'y." + k + "' of the state").c_str(), product,
+                     product > 0, "more than 0");
+        history.push_back({s, y, product});
+    }
+    reader.finish();
+    if (int64_t(history.size()) > options_.history)
+        throw ValueError(name, "the state has 's." + std::to_string(options_.history) +
+                                   "', but only " + std::to_string(options_.history) +
+                                   " pairs are kept; make `history` larger");
+    history_ = std::move(history);
+}
+
+}  // namespace mercer
