@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <thread>
 
+#include "autograd/checkpoint.h"
+#include "autograd/custom.h"
 #include "autograd/functions.h"
 #include "autograd/tape.h"
 #include "engine/error.h"
@@ -70,12 +72,25 @@ TEST_CASE("exceptions leave a loop, loops nest") {
     CHECK_THROWS_AS(set_thread_count(0), ValueError);
 }
 
-TEST_CASE("two tapes on two threads share parameters") {
-    const Tensor w = randn(Key{2, 1}, {64, 64}), x = randn(Key{2, 2}, {32, 64});
+TEST_CASE("two tapes on two threads share parameters, operations and pieces") {
+    const Tensor w = randn(Key{2, 1}, {192, 192}) / 14.0, x = randn(Key{2, 2}, {256, 192});
+    const auto square_it = custom(
+        "square_it", [](const Tensor& t) { return t * t; },
+        [](auto& c) { c.give(0, c.g() * c.in(0) * 2.0); });
+    const auto piece = [](const Var& a, const Var& b) { return tanh(matmul(a, b)); };
     const auto work = [&] {
         Tape tape;
-        const Var v = tape.watch(w);
-        return sum(tape.gradient(mean(square(tanh(matmul(x, v)))), {v})[0]).item<float>();
+        float total = 0;
+        for (int step = 0; step < 3; ++step) {
+            tape.reset();
+            const Var v = tape.watch(w);
+            tape.on_gradient(
+                v, [&](const Var& g) { return total += sum(g.value()).item<float>(), Var(); });
+            const Var h = checkpoint(piece, checkpoint(piece, x, v), v);
+            const Var g = tape.gradient(mean(square_it(h)), {v}, create_graph)[0];
+            total += sum(tape.gradient(sum(square(g)), {v})[0]).item<float>();
+        }
+        return total;
     };
     const float expected = work();
     float results[2] = {};
