@@ -53,26 +53,12 @@ Kernel nadaraya_watson(double bandwidth) {
     return nadaraya_watson(Var(Tensor::scalar(bandwidth, DType::f64)));
 }
 
-Tensor visible(const Filter& filter, int64_t queries, int64_t keys) {
-    Tensor mask = Tensor::full({queries, keys}, 1, DType::boolean);
-    if (filter.kind == Filter::Kind::full) return mask;
-    if (queries != keys && !filter.offset_given)
-        throw ShapeError("causal", std::to_string(queries) + " queries and " +
-                                       std::to_string(keys) +
-                                       " keys: say the alignment, causal(0) for the first or "
-                                       "causal(keys − queries) for the last");
-    bool* row = mask.mutable_data<bool>();
-    for (int64_t i = 0; i < queries; ++i, row += keys)
-        for (int64_t j = 0; j < keys; ++j) row[j] = j <= i + filter.offset;
-    return mask;
-}
-
 Var log_weights(const Var& q, const Var& k, const SmootherOptions& options) {
     check_shapes(q, k);
     const Var logits = log_kernel(q, k, options.kernel);
-    if (options.filter.kind == Filter::Kind::full) return logits;
+    if (!options.filter.rule()) return logits;
     const Var hidden = Tensor::scalar(-std::numeric_limits<double>::infinity(), q.dtype());
-    return where(visible(options.filter, q.size(-2), k.size(-2)), logits, hidden);
+    return where(visible(options.filter, logits.shape()), logits, hidden);
 }
 
 Var smoother_weights(const Var& q, const Var& k, const SmootherOptions& options) {

@@ -9,8 +9,7 @@
 // v: [B…, Tk, D]; result [B…, Tq, D]. f32 or f64. Time O(B·Tq·Tk·(d + D)), memory O(B·Tq·Tk).
 #pragma once
 
-#include <cstdint>
-
+#include "attention/smoother/filter.h"
 #include "autograd/var.h"
 
 namespace mercer {
@@ -34,21 +33,6 @@ MERCER_API Kernel nadaraya_watson(double bandwidth);
 inline Kernel nadaraya_watson(Var bandwidth) {
     return {Kernel::Kind::nadaraya_watson, std::move(bandwidth)};
 }
-
-/// Which keys a query sees.
-struct Filter {
-    enum class Kind { full, causal } kind = Kind::full;
-    /// causal with Tq ≠ Tk: query i sees key j when j ≤ i + offset.
-    int64_t offset = 0;
-    bool offset_given = false;
-};
-inline Filter full() { return {}; }
-/// j ≤ i. With Tq ≠ Tk the alignment must be said: causal(0) aligns the first ones, causal(Tk − Tq)
-/// the last.
-inline Filter causal() { return {Filter::Kind::causal, 0, false}; }
-inline Filter causal(int64_t offset) { return {Filter::Kind::causal, offset, true}; }
-/// The filter as a mask [Tq, Tk], true where seen. ShapeError for an unsaid alignment.
-MERCER_API Tensor visible(const Filter& filter, int64_t queries, int64_t keys);
 
 struct SmootherOptions {
     Kernel kernel = dot_product();

@@ -1,0 +1,171 @@
+// Filters whose rows are intervals of keys: bands, blocks along the diagonal, lengths.
+#include <algorithm>
+#include <optional>
+
+#include "attention/smoother/filter.h"
+#include "attention/smoother/index_list.h"
+#include "engine/error.h"
+
+namespace mercer {
+namespace {
+
+struct Interval {
+    int64_t first, end;
+};
+
+// Row: keys that query i of batch entry b sees, as an interval.
+template <class Row>
+class Intervals : public FilterRule {
+public:
+    explicit Intervals(Row row) : row_(std::move(row)) {}
+    bool sees(const Seat& s) const override {
+        const Interval v = row_(s.batch, s.query);
+        return s.key >= v.first && s.key < v.end;
+    }
+    TileClass classify(const FilterTile& t) const override {
+        bool all = true, none = true;
+        for (int64_t i = t.query; i < t.query + t.queries && (all || none); ++i) {
+            const Interval v = row_(t.batch, i);
+            all = all && v.first <= t.key && v.end >= t.key + t.keys;
+            none = none && (v.end <= t.key || v.first >= t.key + t.keys || v.first >= v.end);
+        }
+        return none ? TileClass::empty : all ? TileClass::full : TileClass::partial;
+    }
+    void mark(const FilterTile& t, bool* seen) const override {
+        for (int64_t i = t.query; i < t.query + t.queries; ++i, seen += t.keys) {
+            const Interval v = row_(t.batch, i);
+            const int64_t first = std::clamp<int64_t>(v.first - t.key, 0, t.keys),
+                          end = std::clamp<int64_t>(v.end - t.key, first, t.keys);
+            std::fill_n(seen, t.keys, false);
+            std::fill(seen + first, seen + end, true);
+        }
+    }
+    void check(int64_t batches, int64_t queries, int64_t keys) const override {
+        row_.check(batches, queries, keys);
+    }
+    bool by_batch() const override { return Row::batched; }
+
+private:
+    Row row_;
+};
+
+struct Unchecked {
+    static constexpr bool batched = false;
+    void check(int64_t, int64_t, int64_t) const {}
+};
+
+struct Band : Unchecked {
+    int64_t width, offset;
+    bool same = false;  // queries and keys must be as many
+    Interval operator()(int64_t, int64_t i) const {
+        return {std::max<int64_t>(0, i + offset - width + 1), i + offset + 1};
+    }
+    void check(int64_t, int64_t queries, int64_t keys) const {
+        if (same && queries != keys)
+            throw ShapeError("causal", std::to_string(queries) + " queries and " +
+                                           std::to_string(keys) +
+                                           " keys: say the alignment, causal(0) for the first or "
+                                           "causal(keys − queries) for the last");
+    }
+};
+
+struct DiagonalBlocks : Unchecked {
+    int64_t l;
+    Interval operator()(int64_t, int64_t i) const { return {i / l * l, i + 1}; }
+};
+
+constexpr int64_t unbounded = int64_t{1} << 62;
+
+struct Padding {
+    static constexpr bool batched = true;
+    std::vector<int64_t> lengths;
+    Interval operator()(int64_t b, int64_t) const { return {0, lengths[size_t(b)]}; }
+    void check(int64_t batches, int64_t, int64_t keys) const {
+        if (int64_t(lengths.size()) != batches)
+            throw ShapeError("padding", std::to_string(lengths.size()) + " lengths for " +
+                                            std::to_string(batches) + " batch entries");
+        for (int64_t n : lengths)
+            if (n > keys)
+                throw ShapeError("padding", "a length of " + std::to_string(n) + " for " +
+                                                std::to_string(keys) + " keys");
+    }
+};
+
+struct Packed : Unchecked {
+    std::vector<int64_t> query_ends, key_offsets;
+    Interval operator()(int64_t, int64_t i) const {
+        const size_t n =
+            size_t(std::upper_bound(query_ends.begin(), query_ends.end(), i) - query_ends.begin());
+        return {key_offsets[n], key_offsets[n + 1]};
+    }
+    void check(int64_t, int64_t queries, int64_t keys) const {
+        if (query_ends.back() != queries || key_offsets.back() != keys)
+            throw ShapeError("packed", "the offsets end at " + std::to_string(query_ends.back()) +
+                                           " queries and " + std::to_string(key_offsets.back()) +
+                                           " keys, there are " + std::to_string(queries) + " and " +
+                                           std::to_string(keys));
+    }
+};
+
+template <class Row>
+Filter intervals(Row row) {
+    return Filter(std::make_shared<Intervals<Row>>(std::move(row)));
+}
+
+void require_positive(const char* name, int64_t n, const char* what) {
+    if (n < 1)
+        throw ValueError(name, std::string(what) + " is " + std::to_string(n) + "; give 1 or more");
+}
+
+std::vector<int64_t> offsets_of(const Tensor& t) {
+    std::vector<int64_t> out = index_list("packed", t);
+    if (out.size() < 2 || out.front() != 0 || !std::is_sorted(out.begin(), out.end()))
+        throw ValueError("packed", "offsets start at 0 and ascend, with one more than sequences");
+    return out;
+}
+
+Band band(int64_t width, int64_t offset, bool same) {
+    Band b;
+    b.width = width, b.offset = offset, b.same = same;
+    return b;
+}
+
+}  // namespace
+
+Filter causal() { return intervals(band(unbounded, 0, true)); }
+Filter causal(int64_t offset) { return intervals(band(unbounded, offset, false)); }
+Filter window(int64_t w, int64_t offset) {
+    require_positive("window", w, "the width");
+    return intervals(band(w, offset, false));
+}
+Filter strided_local(int64_t l) {
+    require_positive("strided", l, "the stride");
+    return intervals(band(l + 1, 0, false));
+}
+Filter fixed_local(int64_t l) {
+    require_positive("fixed", l, "the block");
+    DiagonalBlocks rows;
+    rows.l = l;
+    return intervals(rows);
+}
+Filter padding(const Tensor& lengths) {
+    Padding rows;
+    rows.lengths = index_list("padding", lengths);
+    for (int64_t n : rows.lengths)
+        if (n < 0) throw ValueError("padding", "a length of " + std::to_string(n));
+    return intervals(std::move(rows));
+}
+Filter packed(const Tensor& offsets) { return packed(offsets, offsets); }
+Filter packed(const Tensor& query_offsets, const Tensor& key_offsets) {
+    Packed rows;
+    rows.query_ends = offsets_of(query_offsets);
+    rows.query_ends.erase(rows.query_ends.begin());
+    rows.key_offsets = offsets_of(key_offsets);
+    if (rows.key_offsets.size() != rows.query_ends.size() + 1)
+        throw ShapeError("packed", std::to_string(rows.query_ends.size()) +
+                                       " sequences of queries, " +
+                                       std::to_string(rows.key_offsets.size() - 1) + " of keys");
+    return intervals(std::move(rows));
+}
+
+}  // namespace mercer
