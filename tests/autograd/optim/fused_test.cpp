@@ -2,6 +2,9 @@
 // threads.
 #include <doctest/doctest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "engine/cancel.h"
 #include "engine/error.h"
 #include "engine/functions.h"
@@ -9,6 +12,7 @@
 #include "engine/parallel.h"
 #include "engine/random.h"
 #include "tests/autograd/optim/every.h"
+#include "tests/fuzz/allocations.h"
 #include "tests/support/bits.h"
 
 using namespace mercer;
@@ -154,17 +158,46 @@ TEST_CASE("learning rates and weight decay of single parameters") {
     CHECK(b.to_vector<double>() == std::vector<double>(2, 1));
 }
 
-TEST_CASE("a stop takes effect before a step, never within") {
-    const every::Row& row = every::row()[3];
-    Tensor p = randn(Key{1, 1}, {200000}), untouched = p.clone();
-    const Tensor g = randn(Key{1, 2}, {200000});
-    Tensor* address[] = {&p};
-    const std::unique_ptr<Optimizer> optimizer = row.make();
-    std::stop_source source;
-    const CancelScope scope(source.get_token());
-    source.request_stop();
-    CHECK_THROWS_AS(optimizer->step(address, std::span(&g, 1)), Cancelled);
-    CHECK(difference(p, untouched) == "");
+TEST_CASE("small steps allocate nothing after the first") {
+    for (const every::Row& row : every::row()) {
+        std::vector<Tensor> p = values(0, 5), g = values(1, 5);
+        const std::vector<Tensor*> at = addresses(p);
+        const std::unique_ptr<Optimizer> optimizer = row.make();
+        optimizer->step(at, g);
+        test::watch_allocations();
+        for (int t = 0; t < 8; ++t) optimizer->step(at, g);
+        CHECK_MESSAGE(test::stop_watching().largest == 0, row.name);
+    }
+    test::watch_allocations();
+    const Tensor counted = Tensor::empty({3});
+    CHECK(test::stop_watching().largest > 0);
+}
+
+TEST_CASE("a stop takes effect between steps, never within") {
+    const Tensor start = randn(Key{1, 1}, {400000}), g = randn(Key{1, 2}, {400000});
+    for (int trial = 0; trial < 10; ++trial) {
+        Tensor p = start.clone(), expected = start.clone();
+        Tensor *at[] = {&p}, *other[] = {&expected};
+        Adam adam, whole;
+        std::stop_source source;
+        int steps = 0;
+        {
+            const CancelScope scope(source.get_token());
+            std::thread later([&] {
+                std::this_thread::sleep_for(std::chrono::microseconds(150 * trial));
+                source.request_stop();
+            });
+            try {
+                for (;; ++steps) adam.step(at, std::span(&g, 1));
+            } catch (const Cancelled&) {
+            }
+            later.join();
+        }
+        for (int t = 0; t < steps; ++t) whole.step(other, std::span(&g, 1));
+        CHECK(difference(p, expected) == "");
+        CHECK(difference(adam.state().at("step"), Tensor::full({steps > 0}, steps, DType::i64)) ==
+              "");
+    }
 }
 
 TEST_CASE("what does not fit is refused, and nothing is changed") {
