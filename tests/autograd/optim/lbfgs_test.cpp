@@ -226,7 +226,6 @@ TEST_CASE("goes on from a file bit for bit") {
 
 TEST_CASE("what does not fit, and what goes wrong on the way") {
     Tensor x = Tensor::full({2}, -1.2, DType::f64), narrow = Tensor::ones({2});
-    const Tensor start = x.clone();
     Tensor *at[] = {&x}, *mixed[] = {&x, &narrow};
     Lbfgs lbfgs({.iterations = 5});
     const auto good = closure(x, rosenbrock);
@@ -244,16 +243,17 @@ TEST_CASE("what does not fit, and what goes wrong on the way") {
                                }),
                     NumericalError);
     int calls = 0;
+    std::vector<Tensor> tried;
     CHECK_THROWS_AS(lbfgs.step(at,
                                [&] {
+                                   tried.push_back(x.clone());
                                    if (++calls == 3) throw IoError("test", "the disk is full");
                                    return good();
                                }),
                     IoError);
-    // The third evaluation is a trial of the first or second iteration: the last accepted point
-    // stands.
-    const double loss = good().loss;
-    CHECK(loss <= rosenbrock(Var(start)).value().item<double>());
+    // The third evaluation was a trial of the first or second iteration: the last accepted point stands.
+    CHECK((difference(x, tried[0]) == "" || difference(x, tried[1]) == ""));
+    CHECK(difference(x, tried[2]) != "");
     Lbfgs again;
     again.step(at, good);
     NamedTensors state = again.state();
