@@ -19,4 +19,8 @@ std::pair<Var, Tensor> topk(const Var& x, int64_t k, int axis, bool largest) {
     return {values, indices.value()};
 }
 
+Tensor searchsorted(const Tensor& boundaries, const Var& x, bool right) {
+    return searchsorted(boundaries, x.value(), right);
+}
+
 }  // namespace mercer

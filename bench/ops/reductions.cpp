@@ -29,6 +29,8 @@ const Row rows[] = {
     {"argmin", [](const Tensor& x, int a) { return argmin(x, a); }, false},
     {"cumsum", [](const Tensor& x, int a) { return cumsum(x, a); }, true},
     {"cumprod", [](const Tensor& x, int a) { return cumprod(x, a); }, true},
+    {"cummax", [](const Tensor& x, int a) { return cummax(x, a).first; }, true},
+    {"cummin", [](const Tensor& x, int a) { return cummin(x, a).first; }, true},
     {"linear_recurrence", [](const Tensor& x, int a) { return linear_recurrence(x, x, a); }, true},
 };
 

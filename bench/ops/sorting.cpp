@@ -23,10 +23,17 @@ void add_ops_sorting() {
         add("sort", [](const Tensor& x, int axis) { return sort(x, axis); });
         add("argsort", [](const Tensor& x, int axis) { return argsort(x, axis); });
     }
+    add_op("searchsorted/4M into 64K",
+           {.bytes = elements(4 << 20), .bound = "comparisons", .fixed = 8 * (4 << 20)},
+           [](DType dtype) {
+               return [b = sort(randn(Key{1, 2}, {1 << 16}, dtype)).first,
+                       x = randn(Key{1, 1}, {4 << 20}, dtype)] {
+                   benchmark::DoNotOptimize(searchsorted(b, x));
+               };
+           });
     for (int64_t k : {1, 10, 100})
         add_op("topk/4096x1024 k" + std::to_string(k) + " fwd",
-               {.bytes = elements(4 << 20), .bound = "comparisons"},
-               [=](DType dtype) {
+               {.bytes = elements(4 << 20), .bound = "comparisons"}, [=](DType dtype) {
                    return [k, x = randn(Key{1, 1}, {4096, 1024}, dtype)] {
                        benchmark::DoNotOptimize(topk(x, k));
                    };

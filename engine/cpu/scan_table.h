@@ -5,7 +5,7 @@
 
 namespace mercer::cpu {
 
-enum class Scan { sum, prod };
+enum class Scan { sum, prod, max, min };
 
 struct ScanArgs {
     const void* x;
@@ -26,8 +26,8 @@ struct RecurrenceArgs {
 };
 
 struct ScanTable {
-    void (*rows[2][4])(const ScanArgs&);  // [Scan][f32, f64, i32, i64]
-    void (*columns[2][4])(const ScanArgs&);
+    void (*rows[4][4])(const ScanArgs&);  // [Scan][f32, f64, i32, i64]
+    void (*columns[4][4])(const ScanArgs&);
     void (*recurrence_rows[2])(const RecurrenceArgs&);  // [f32, f64]
     void (*recurrence_columns[2])(const RecurrenceArgs&);
 };

@@ -27,6 +27,18 @@ struct Lines {
     }
 };
 
+/// As the kernels join; of extrema NaN stays.
+template <class T>
+T joined(cpu::Scan op, T a, T b) {
+    switch (op) {
+        case cpu::Scan::prod: return T(a * b);
+        case cpu::Scan::max: return a >= b || a != a ? a : b;
+        case cpu::Scan::min: return a <= b || a != a ? a : b;
+        case cpu::Scan::sum: break;
+    }
+    return T(a + b);
+}
+
 // Many rows: one after the other. Few long ones: the totals of all chunks first, then every chunk with what comes before
 // it; the bits are the same.
 void scan_rows(cpu::Scan op, const cpu::ScanArgs& all, int64_t rows, DType dtype) {
@@ -71,9 +83,7 @@ void scan_rows(cpu::Scan op, const cpu::ScanArgs& all, int64_t rows, DType dtype
                     T* at = reinterpret_cast<T*>(carry + row * chunks + c);
                     const T total = *at;
                     *at = before;
-                    before = c == 0                  ? total
-                             : op == cpu::Scan::prod ? T(before * total)
-                                                     : T(before + total);
+                    before = c == 0 ? total : joined(op, before, total);
                 }
             }
     });
@@ -86,11 +96,9 @@ void scan_rows(cpu::Scan op, const cpu::ScanArgs& all, int64_t rows, DType dtype
     });
 }
 
-Tensor scan(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Tensor& in) {
-    const OperationScope scope(name, {&in});
-    if (in.dtype() == DType::boolean)
-        throw DTypeError(name, "works on numbers, got bool; use cast");
-    const Tensor x = in.contiguous();
+/// x, dense.
+Tensor scanned(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
+    if (x.dtype() == DType::boolean) throw DTypeError(name, "works on numbers, got bool; use cast");
     Tensor out = Tensor::empty(x.shape(), x.dtype());
     if (x.count() == 0) return out;
     const Lines l(x.shape(), attrs.axis);
@@ -117,6 +125,48 @@ Tensor scan(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Tensor
     return out;
 }
 
+Tensor scan(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
+    const OperationScope scope(name, {&x});
+    return scanned(name, op, attrs, x.contiguous());
+}
+
+// Where the extremum so far stood: the last t at which x_t is it, for a new one and an equal one are it at their place.
+template <class T>
+void places(const Lines& l, bool reverse, const T* x, const T* y, int64_t* index) {
+    constexpr int64_t width = 64;
+    const int64_t blocks = (l.inner + width - 1) / width;
+    parallel_for(l.outer * blocks, grain_for(l.n * std::min(l.inner, width)),
+                 [&](int64_t begin, int64_t end) {
+                     for (int64_t item = begin; item < end; ++item) {
+                         const int64_t c0 = item % blocks * width,
+                                       cols = std::min(width, l.inner - c0),
+                                       at = item / blocks * l.n * l.inner + c0;
+                         int64_t last[width] = {};
+                         for (int64_t i = 0; i < l.n; ++i) {
+                             const int64_t t = reverse ? l.n - 1 - i : i, row = at + t * l.inner;
+                             for (int64_t c = 0; c < cols; ++c) {
+                                 const T v = x[row + c];
+                                 index[row + c] = last[c] = v == y[row + c] || v != v ? t : last[c];
+                             }
+                         }
+                     }
+                 });
+}
+
+std::array<Tensor, 2> running(const char* name, cpu::Scan op, const RunningAttrs& attrs,
+                              const Tensor& in) {
+    const OperationScope scope(name, {&in});
+    const Tensor x = in.contiguous();
+    const Tensor y = scanned(name, op, {attrs.axis, false, attrs.reverse}, x),
+                 index = Tensor::empty(x.shape(), DType::i64);
+    if (x.count() == 0) return {y, index};
+    visit(x.dtype(), [&]<class T>(T) {
+        places(Lines(x.shape(), attrs.axis), attrs.reverse, x.data<T>(), y.data<T>(),
+               static_cast<int64_t*>(index.raw()));
+    });
+    return {y, index};
+}
+
 }  // namespace
 
 Tensor Cumsum::forward(const Attrs& attrs, std::span<const Tensor> x) {
@@ -124,6 +174,13 @@ Tensor Cumsum::forward(const Attrs& attrs, std::span<const Tensor> x) {
 }
 Tensor Cumprod::forward(const Attrs& attrs, std::span<const Tensor> x) {
     return scan(name, cpu::Scan::prod, attrs, x[0]);
+}
+
+std::array<Tensor, 2> Cummax::forward(const Attrs& attrs, std::span<const Tensor> x) {
+    return running(name, cpu::Scan::max, attrs, x[0]);
+}
+std::array<Tensor, 2> Cummin::forward(const Attrs& attrs, std::span<const Tensor> x) {
+    return running(name, cpu::Scan::min, attrs, x[0]);
 }
 
 Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) {
@@ -165,6 +222,16 @@ Tensor cumsum(const Tensor& x, int axis, bool exclusive, bool reverse) {
 }
 Tensor cumprod(const Tensor& x, int axis, bool exclusive, bool reverse) {
     return compute<Cumprod>({normal_axis("cumprod", axis, x.rank()), exclusive, reverse}, {&x, 1});
+}
+std::pair<Tensor, Tensor> cummax(const Tensor& x, int axis, bool reverse) {
+    auto [values, indices] =
+        compute<Cummax>({normal_axis("cummax", axis, x.rank()), reverse}, {&x, 1});
+    return {values, indices};
+}
+std::pair<Tensor, Tensor> cummin(const Tensor& x, int axis, bool reverse) {
+    auto [values, indices] =
+        compute<Cummin>({normal_axis("cummin", axis, x.rank()), reverse}, {&x, 1});
+    return {values, indices};
 }
 Tensor linear_recurrence(const Tensor& a, const Tensor& b, int axis, bool reverse) {
     const Tensor x[] = {a, b};

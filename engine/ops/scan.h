@@ -1,6 +1,7 @@
-// Scans along one axis: cumulative sum and product, and the linear recurrence whose adjoint is itself reversed.
+// Scans along one axis: cumulative sum, product and extrema, and the linear recurrence whose adjoint is itself reversed.
 #pragma once
 
+#include <array>
 #include <span>
 
 #include "engine/ops/op.h"
@@ -25,6 +26,27 @@ struct MERCER_API Cumprod {
     using Attrs = ScanAttrs;
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
     static constexpr unsigned needs(unsigned) { return input_bit(0); }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+/// Results: the extremum so far, and where it stood (i64).
+struct RunningAttrs {
+    int axis;
+    bool reverse;
+};
+struct MERCER_API Cummax {
+    static constexpr const char* name = "cummax";
+    using Attrs = RunningAttrs;
+    static std::array<Tensor, 2> forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return output_bit_of(1); }
+    template <class X>
+    static void vjp(Vjp<X>& c);
+};
+struct MERCER_API Cummin {
+    static constexpr const char* name = "cummin";
+    using Attrs = RunningAttrs;
+    static std::array<Tensor, 2> forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return output_bit_of(1); }
     template <class X>
     static void vjp(Vjp<X>& c);
 };

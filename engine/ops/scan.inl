@@ -28,6 +28,21 @@ void Cumprod::vjp(Vjp<X>& c) {
     c.give(0, cumprod(x, a.axis, true, a.reverse) * tail);
 }
 
+/// What an extremum gets goes to the element that it was.
+template <class X>
+void running_vjp(Vjp<X>& c) {
+    const int axis = c.template attrs<RunningAttrs>().axis;
+    c.give(0, scatter_add(c.g(), c.out_value(1), axis, c.in_shape(0)[axis]));
+}
+template <class X>
+void Cummax::vjp(Vjp<X>& c) {
+    running_vjp(c);
+}
+template <class X>
+void Cummin::vjp(Vjp<X>& c) {
+    running_vjp(c);
+}
+
 /// λ_t = g_t + a_{t+1} λ_{t+1}; db = λ, da_t = λ_t h_{t−1}
 template <class X>
 void LinearRecurrence::vjp(Vjp<X>& c) {

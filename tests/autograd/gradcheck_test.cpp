@@ -25,7 +25,7 @@ std::string reason(const cases::Case& c, const std::string& operation) {
     };
     if (says(" of i") || says(" of bool")) return "integers";
     if (is({"ceil", "floor", "round", "sign", "trunc"})) return "arguments on a step";
-    if (is({"sort", "topk", "max", "min"}))
+    if (is({"sort", "topk", "max", "min", "cummax", "cummin"}))
         return "ties, NaN, close neighbours, or indices as results";
     if (operation == "entmax" && says("alpha 2.5")) return "arguments at the edge of the support";
     if (operation == "norm_p" && says(" far ")) return "arguments beyond a stencil's reach";

@@ -41,7 +41,72 @@ Naive delayed(const Naive& y, int axis, bool reverse, Real fill) {
     return z;
 }
 
+// The extremum so far, of x or of whole numbers (NaN for 3), or where it stood.
+enum class Kind { numbers, ties, nan, i32 };
+constexpr const char* kind_names[] = {"", " with ties", " with NaN", " of i32"};
+Naive running(const Naive& x, int axis, bool reverse, bool largest, Kind kind, bool where) {
+    const auto value = [&](size_t p) {
+        if (kind == Kind::numbers) return x.at[p];
+        const Real whole = std::trunc(x.at[p] * 2);
+        return kind == Kind::nan && whole == 3 ? std::nanl("") : whole;
+    };
+    const int64_t n = x.shape[axis], step = oracle::place(x.shape, [&] {
+                                         Shape one = Shape::filled(x.shape.rank(), 0);
+                                         one[axis] = n > 1;
+                                         return one;
+                                     }());
+    Real place = 0;
+    Naive y = oracle::make(x.shape);
+    const Naive values = scanned(x.shape, axis, reverse, [&](Real s, size_t p) {
+        const Real v = value(p);
+        const int64_t t = n > 1 ? int64_t(p) / step % n : 0;
+        const bool first = t == (reverse ? n - 1 : 0);
+        const bool taken =
+            first || std::isnan(v) || (!std::isnan(s) && (largest ? v >= s : v <= s));
+        y.at[p] = place = taken ? Real(t) : place;
+        return taken ? v : s;
+    });
+    return where ? y : values;
+}
+Var prepared(const Var& x, Kind kind) {
+    if (kind == Kind::numbers) return x;
+    const Tensor whole = cast(x.value() * 2.0, DType::i32);
+    if (kind == Kind::i32) return whole;
+    const Tensor v = cast(whole, x.dtype());
+    return kind == Kind::ties ? v
+                              : where(equal(v, 3.0), Tensor::scalar(std::nan(""), x.dtype()), v);
+}
+
+void extrema(std::vector<Case>& list, const Input& in, int axis) {
+    for (bool largest : {true, false})
+        for (bool reverse : {false, true})
+            for (Kind kind : {Kind::numbers, Kind::ties, Kind::nan, Kind::i32})
+                for (bool where : {false, true}) {
+                    if (kind == Kind::nan && !where) continue;  // NaN is unequal to the oracle's
+                    const auto f = [=](const Var& x) -> Var {
+                        const auto [values, at] =
+                            largest ? cummax(x, axis, reverse) : cummin(x, axis, reverse);
+                        return where ? Var(at) : values;
+                    };
+                    const bool smooth = kind == Kind::numbers && !where;
+                    list.push_back(
+                        {describe(std::string(largest ? "cummax" : "cummin") +
+                                      (where ? " places" : "") + kind_names[int(kind)] + " axis " +
+                                      std::to_string(axis) + (reverse ? " reverse" : ""),
+                                  {in}),
+                         {in},
+                         [=](Vars x) { return f(prepared(x[0], kind)); },
+                         [=](Naives x) {
+                             return running(x[0], axis, reverse, largest, kind, where);
+                         },
+                         0,
+                         true,
+                         smooth && in.shape[axis] <= 33});  // close neighbours are kinks
+                }
+}
+
 void over_axes(std::vector<Case>& list, const Input& in, bool big) {
+    for (int axis = 0; axis < in.shape.rank(); ++axis) extrema(list, in, axis);
     for (int axis = 0; axis < in.shape.rank(); ++axis)
         for (int flags = 0; flags < 4; ++flags) {
             const bool exclusive = flags & 1, reverse = flags & 2;

@@ -1,4 +1,4 @@
-// sort, argsort and topk along every axis: random numbers, few different ones (stability), NaN, integers.
+// sort, argsort, topk and searchsorted along every axis: random numbers, few different ones (stability), NaN, integers.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -96,7 +96,8 @@ void over_axes(std::vector<Case>& list, const Input& in, bool big) {
                         true);
                 for (int64_t k : {int64_t{1}, int64_t{9}, n / 3, n}) {
                     if (k > n || (big && k > 100)) continue;
-                    if (!smooth && ((k != n / 3 && k != 9) || kind == Kind::coarse || kind == Kind::i32))
+                    if (!smooth &&
+                        ((k != n / 3 && k != 9) || kind == Kind::coarse || kind == Kind::i32))
                         continue;  // the order is argsort's: its cases have the rest
                     const std::string name = "topk " + std::to_string(k);
                     add(
@@ -110,10 +111,56 @@ void over_axes(std::vector<Case>& list, const Input& in, bool big) {
             }
 }
 
+// Lists in order, the last numbers of them doubled and NaN behind, each searched by its own row; or one by all.
+void searches(std::vector<Case>& list, const Input& in, bool rows) {
+    const int64_t n = 9, outer = rows ? in.shape[0] : 1;
+    std::vector<double> at;
+    for (int64_t o = 0; o < outer; ++o)
+        for (int64_t k = 0; k < n; ++k)
+            at.push_back(k == n - 1 ? std::nan("")
+                                    : std::floor(double(k) / 2) - 2 + double(o) * 0.5);
+    const Tensor lists = Tensor::from(at, rows ? Shape{outer, n} : Shape{n});
+    for (bool right : {false, true})
+        for (Kind kind : {Kind::numbers, Kind::nan, Kind::i64})
+            list.push_back({describe(std::string("searchsorted ") + kind_names[int(kind)] +
+                                         (rows ? " by rows" : "") + (right ? " right" : ""),
+                                     {in}),
+                            {in},
+                            [=](Vars x) {
+                                const Var v = prepared(x[0], kind);
+                                const Tensor some =
+                                    kind == Kind::i64 ? slice(lists, -1, 0, n - 1) : lists;
+                                return Var(searchsorted(cast(some, v.dtype()), v, right));
+                            },
+                            [=](Naives x) {
+                                Naive y = prepared(x[0], kind);
+                                const int64_t m =
+                                    std::max<int64_t>(int64_t(y.at.size()) / outer, 1);
+                                for (size_t i = 0; i < y.at.size(); ++i) {
+                                    const Real v = y.at[i];
+                                    int64_t below = 0;
+                                    for (int64_t k = 0; k < (kind == Kind::i64 ? n - 1 : n); ++k) {
+                                        const double b = at[size_t(int64_t(i) / m * n + k)];
+                                        const double e = kind == Kind::i64 ? std::trunc(b) : b;
+                                        if (std::isnan(v) || std::isnan(e))
+                                            below += std::isnan(v) && (right || !std::isnan(e));
+                                        else
+                                            below += e < v || (right && e == v);
+                                    }
+                                    y.at[i] = Real(below);
+                                }
+                                return y;
+                            },
+                            0,
+                            true,
+                            false});
+}
+
 }  // namespace
 
 void add_sorting(std::vector<Case>& list, bool big) {
     if (big) {
+        searches(list, Input{{70001}}, false);
         for (const Input& in :
              {Input{{300001}}, Input{{7, 1031}}, Input{{257, 301}, Layout::transposed}})
             over_axes(list, in, true);
@@ -123,6 +170,11 @@ void add_sorting(std::vector<Case>& list, bool big) {
                             Input{{5, 3}, Layout::transposed}, Input{{2, 3, 4}}, Input{{3, 70}},
                             Input{{3, 4}, Layout::reversed}})
         over_axes(list, in, false);
+    for (const Input& in : {Input{{0}}, Input{{7}}, Input{{3, 5}},
+                            Input{{5, 3}, Layout::transposed}, Input{{2, 3, 4}}}) {
+        searches(list, in, false);
+        if (in.shape.rank() == 2) searches(list, in, true);
+    }
 }
 
 }  // namespace cases

@@ -98,7 +98,8 @@ TEST_CASE("casts saturate") {
 TEST_CASE("large copies, turned and repeated") {
     for (DType dtype : {DType::f32, DType::i64, DType::boolean})
         for (const Shape& shape : {Shape{2048, 2112}, Shape{2061, 2051}}) {
-            const Tensor x = Tensor::arange(count(shape), DType::f64), y = x - floor(x / 1021) * 1021;
+            const Tensor x = Tensor::arange(count(shape), DType::f64),
+                         y = x - floor(x / 1021) * 1021;
             const Tensor wide = reshape(cast(y, dtype), shape), turned = wide.transposed().clone();
             CHECK(all(equal(turned.transposed(), wide)).item<bool>());
             const Tensor row = slice(wide, 1, 7, 8), repeated = broadcast_to(row, shape).clone();
@@ -172,4 +173,25 @@ TEST_CASE("linspace meets both ends, eye has ones on its diagonal") {
     CHECK(Tensor::eye(2, 3, DType::i32).to_vector<double>() ==
           std::vector<double>{1, 0, 0, 0, 1, 0});
     CHECK(Tensor::eye(2).to_vector<double>() == std::vector<double>{1, 0, 0, 1});
+}
+
+TEST_CASE("searching and running extrema name what does not fit, and place NaN last") {
+    const Tensor b = Tensor::from({1, 2, 2, 3}), x = Tensor::from({2, 0, NAN});
+    CHECK(searchsorted(b, x).to_vector<int64_t>() == std::vector<int64_t>{1, 0, 4});
+    CHECK(searchsorted(b, x, true).to_vector<int64_t>() == std::vector<int64_t>{3, 0, 4});
+    CHECK(searchsorted(Tensor::zeros({0}), x).to_vector<int64_t>() ==
+          std::vector<int64_t>{0, 0, 0});
+    CHECK(
+        message<DTypeError>([&] { searchsorted(b, cast(x, DType::f64)); }) ==
+        "[searchsorted] boundaries and x must be numbers of one dtype, got f32 and f64; use cast");
+    CHECK(message<ShapeError>([&] {
+              searchsorted(Tensor::zeros({2, 4}), Tensor::zeros({3, 5}));
+          }) ==
+          "[searchsorted] boundaries (2,4) must have one axis, or the axes of x (3,5) before the "
+          "last");
+    const auto [top, at] = cummax(Tensor::from({1, 3, 3, 2, NAN, 5}), 0);
+    CHECK(at.to_vector<int64_t>() == std::vector<int64_t>{0, 1, 2, 2, 4, 4});
+    CHECK(std::isnan(top.to_vector<float>()[5]));
+    CHECK(message<DTypeError>([&] { cummin(greater(b, 1.0), 0); }) ==
+          "[cummin] works on numbers, got bool; use cast");
 }

@@ -1,4 +1,4 @@
-// Prefix sums and products, and the recurrence h_t = a_t h_{t−1} + b_t. Memory traffic: each element once, each result
+// Prefix sums, products and extrema, and the recurrence h_t = a_t h_{t−1} + b_t. Memory traffic: each element once, each result
 // once.
 //
 // A row is scanned by blocks of 16: inside one, v_j ← v_{j−k} ∘ v_j for k = 1, 2, 4, 8 (Hillis & Steele 1986); then the
@@ -254,8 +254,10 @@ void recurrence_rows(const cpu::RecurrenceArgs& args) {
 }  // namespace
 
 extern const cpu::ScanTable scan_table;
-const cpu::ScanTable scan_table = {{MERCER_ALL(rows, SumOp), MERCER_ALL(rows, ProdOp)},
-                                   {MERCER_ALL(columns, SumOp), MERCER_ALL(columns, ProdOp)},
+const cpu::ScanTable scan_table = {{MERCER_ALL(rows, SumOp), MERCER_ALL(rows, ProdOp),
+                                    MERCER_ALL(rows, MaxOp), MERCER_ALL(rows, MinOp)},
+                                   {MERCER_ALL(columns, SumOp), MERCER_ALL(columns, ProdOp),
+                                    MERCER_ALL(columns, MaxOp), MERCER_ALL(columns, MinOp)},
                                    {recurrence_rows<float>, recurrence_rows<double>},
                                    {recurrence_columns<float>, recurrence_columns<double>}};
 
