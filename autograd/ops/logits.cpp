@@ -19,5 +19,9 @@ Var cross_entropy(const Var& logits, const Tensor& ids, double smoothing, int64_
     const Var at(ids);
     return record<CrossEntropy>({smoothing, ignore, reduction}, {&logits, &at})[0];
 }
+Var nll_loss(const Var& log_p, const Tensor& ids, int64_t ignore, LossReduction reduction) {
+    const Var at(ids);
+    return record<NllLoss>({ignore, reduction}, {&log_p, &at});
+}
 
 }  // namespace mercer

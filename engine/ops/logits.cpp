@@ -9,6 +9,7 @@
 #include "engine/memory.h"
 #include "engine/ops/loss_rows.h"
 #include "engine/ops/rows.h"
+#include "engine/parallel.h"
 
 namespace mercer {
 
@@ -191,6 +192,23 @@ Tensor CrossEntropy::targets(const Attrs& attrs, const Tensor& labels, int64_t c
     return out;
 }
 
+Tensor NllLoss::forward(const Attrs& attrs, std::span<const Tensor> in) {
+    const OperationScope scope(name, in);
+    require_floating(name, in[0]);
+    const Tensor labels = row_labels(name, in[0].shape(), in[1], attrs.ignore),
+                 x = in[0].contiguous(), loss = Tensor::empty(labels.shape(), x.dtype());
+    const int64_t *label = labels.data<int64_t>(), n = x.shape().back();
+    visit(x.dtype(), [&]<class T>(T) {
+        const T* p = static_cast<const T*>(x.raw());
+        T* to = static_cast<T*>(loss.raw());
+        parallel_for(labels.count(), 1 << 13, [=](int64_t begin, int64_t end) {
+            for (int64_t r = begin; r < end; ++r)
+                to[r] = label[r] < 0 ? T(0) : -p[r * n + label[r]];
+        });
+    });
+    return reduced_loss(loss, attrs.reduction, labelled(labels));
+}
+
 Tensor logsumexp(const Tensor& x, std::span<const int> axes, bool keep) {
     return compute<LogSumExp>(reduce_axes("logsumexp", axes, x.rank(), keep), {&x, 1})[0];
 }
@@ -204,6 +222,10 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& ids, double smoothing, 
                      LossReduction reduction) {
     const Tensor in[] = {logits, ids};
     return compute<CrossEntropy>({smoothing, ignore, reduction}, in)[0];
+}
+Tensor nll_loss(const Tensor& log_p, const Tensor& ids, int64_t ignore, LossReduction reduction) {
+    const Tensor in[] = {log_p, ids};
+    return compute<NllLoss>({ignore, reduction}, in);
 }
 
 }  // namespace mercer

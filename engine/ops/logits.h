@@ -1,4 +1,4 @@
-// What stands on Σ exp: its logarithm, the logarithm of the softmax, and the cross entropy.
+// What stands on Σ exp: its logarithm, the logarithm of the softmax, the cross entropy, and the loss of log probabilities.
 #pragma once
 
 #include <array>
@@ -60,6 +60,19 @@ struct MERCER_API CrossEntropy {
     /// The target distribution of every row, (1 − smoothing)·onehot + smoothing/classes, and zeros
     /// where the id is ignored.
     static Tensor targets(const Attrs&, const Tensor& ids, int64_t classes, DType dtype);
+};
+
+/// Inputs: log p […, classes], ids […] (i64).
+struct MERCER_API NllLoss {
+    static constexpr const char* name = "nll_loss";
+    struct Attrs {
+        int64_t ignore;
+        LossReduction reduction;
+    };
+    static Tensor forward(const Attrs&, std::span<const Tensor> x);
+    static constexpr unsigned needs(unsigned) { return input_bit(1); }
+    template <class X>
+    static void vjp(Vjp<X>& c);
 };
 
 }  // namespace mercer

@@ -59,4 +59,19 @@ void CrossEntropy::vjp(Vjp<X>& c) {
     }
 }
 
+/// −w at the class of each row; 0 else.
+template <class X>
+void NllLoss::vjp(Vjp<X>& c) {
+    const Attrs& attrs = c.template attrs<Attrs>();
+    const Shape shape = c.in_shape(0);
+    const Tensor labels = row_labels(name, shape, c.value(1), attrs.ignore),
+                 ignored = less(labels, 0);
+    Shape column = labels.shape();
+    column.push_back(1);
+    const X w = loss_weights(c.g(), attrs.reduction, labelled(labels), labels.shape());
+    const X share = where(ignored, X(Tensor::zeros({}, c.dtype())), -w);
+    const Tensor index = where(ignored, Tensor::zeros({}, DType::i64), labels);
+    c.give(0, scatter_add(reshape(share, column), reshape(index, column), -1, shape.back()));
+}
+
 }  // namespace mercer
