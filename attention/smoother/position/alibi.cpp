@@ -1,0 +1,33 @@
+#include "attention/smoother/position/alibi.h"
+
+#include <bit>
+#include <cstdlib>
+
+#include "attention/smoother/position/relative.h"
+#include "autograd/functions.h"
+#include "engine/error.h"
+
+namespace mercer {
+
+Tensor alibi_slopes(int64_t heads) {
+    if (heads < 1)
+        throw ValueError("alibi", std::to_string(heads) + " heads; there must be one or more");
+    const int64_t below = int64_t(std::bit_floor(uint64_t(heads)));
+    std::vector<double> exponents;
+    for (int64_t h = 1; h <= below; ++h) exponents.push_back(-8.0 * double(h) / double(below));
+    for (int64_t h = 1; int64_t(exponents.size()) < heads; h += 2)
+        exponents.push_back(-4.0 * double(h) / double(below));
+    return exp2(Tensor::from(exponents));
+}
+
+Positioned place(const Alibi& scheme, const Var& q, const Var& k) {
+    const PairLengths t = pair_lengths("alibi", q, k, scheme.offset);
+    require_parameter("alibi", "slopes", scheme.slopes, 0, q, -1);
+    const Tensor bias = over_distances(t, [](int64_t s) { return -double(std::llabs(s)); });
+    const Var slopes = cast(scheme.slopes, q.dtype());
+    const Var term =
+        (slopes.rank() ? unsqueeze(unsqueeze(slopes, -1), -1) : slopes) * cast(bias, q.dtype());
+    return {q, k, scheme.causal ? hide_future(term, t) : term};
+}
+
+}  // namespace mercer
