@@ -9,22 +9,24 @@
 namespace mercer {
 namespace {
 
-// ⟨q, k⟩ for all pairs.
-Var products(const Var& q, const Var& k) { return matmul(q, transpose(k)); }
+using Kind = Normaliser::Kind;
 
-// ‖k‖² as a row: [B…, 1, Tk].
-Var squared_norms(const Var& k) { return transpose(sum(square(k), {-1}, true)); }
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// ‖q − k‖² by differences: exact where q and k are close, where the expansion would cancel.
-Var squared_distances(const Var& q, const Var& k) {
+Var number(double value, DType dtype) { return Tensor::scalar(value, dtype); }
+
+// [B…, Tq, 1, d] and [B…, 1, Tk, d]: for what is not a function of inner products.
+std::pair<Var, Var> pairs(const Var& q, const Var& k) {
     Shape column = q.shape(), row = k.shape();
     column[q.rank() - 1] = 1;
-    column.push_back(q.shape().back());  // [B…, Tq, 1, d]
+    column.push_back(q.shape().back());
     row[k.rank() - 2] = 1;
     row[k.rank() - 1] = k.size(-2);
-    row.push_back(k.shape().back());  // [B…, 1, Tk, d]
-    return sum(square(reshape(q, column) - reshape(k, row)), {-1});
+    row.push_back(k.shape().back());
+    return {reshape(q, column), reshape(k, row)};
 }
+
+Var norms(const Var& x) { return sum(square(x), {-1}, true); }  // ‖x‖²: [B…, T, 1]
 
 void check_shapes(const Var& q, const Var& k) {
     if (q.rank() < 2 || k.rank() < 2 || q.shape().back() != k.shape().back())
@@ -33,43 +35,142 @@ void check_shapes(const Var& q, const Var& k) {
                                        " need two axes or more and the same width");
 }
 
-Var log_kernel(const Var& q, const Var& k, const Kernel& kernel) {
-    const double root = std::sqrt(double(q.shape().back()));
-    switch (kernel.kind) {
-        case Kernel::Kind::dot_product: return products(q * (1 / root), k);
-        case Kernel::Kind::rbf: return products(q * (2 / root), k) + squared_norms(k) * (-1 / root);
-        case Kernel::Kind::nadaraya_watson: break;
+Var parameter(const Kernel& kernel, const Var& p, DType dtype) {
+    if (!p.defined() || p.count() != 1)
+        throw ValueError(kernel.name, "a parameter must be one element");
+    if (kernel.score == Kernel::Score::difference && !(p.item<double>() > 0))
+        throw ValueError(kernel.name, "the bandwidth must be one positive number");
+    return reshape(cast(p, dtype), {});
+}
+
+Var scores(const Var& q, const Var& k, const Kernel& kernel) {
+    if (kernel.score == Kernel::Score::product) return matmul(q, transpose(k));
+    const auto [column, row] = pairs(q, k);
+    if (kernel.score == Kernel::Score::difference) return sum(square(column - row), {-1});
+    const Var& w = kernel.parameters.front();
+    if (w.rank() != 1 || w.count() != q.shape().back())
+        throw ShapeError(kernel.name, "the weights " + to_string(w.shape()) + " should be (" +
+                                          std::to_string(q.shape().back()) + ")");
+    return sum(tanh(column + row) * w, {-1});
+}
+
+// What the kernel's formula gives for all pairs: log k, or k of a direct one. [B…, Tq, Tk]
+Var formula_values(const Var& q, const Var& k, const Kernel& kernel) {
+    check_shapes(q, k);
+    std::vector<Var> x{scores(q, k, kernel)};
+    if (kernel.norms == Kernel::Norms::both) x.push_back(norms(q));
+    if (kernel.norms != Kernel::Norms::none) x.push_back(transpose(norms(k)));
+    for (size_t i = kernel.score == Kernel::Score::additive; i < kernel.parameters.size(); ++i)
+        x.push_back(parameter(kernel, kernel.parameters[i], q.dtype()));
+    std::vector<const Var*> inputs;
+    for (const Var& v : x) inputs.push_back(&v);
+    return kernel.formula(q.shape().back())(inputs);
+}
+
+// The mask of a filter that hides something, else undefined.
+Tensor mask_of(const Filter& filter, const Var& values) {
+    return filter.rule() ? visible(filter, values.shape()) : Tensor();
+}
+
+// 1 at each row's nearest visible key: the largest score of a product, the least distance.
+Tensor nearest(const Var& q, const Var& k, const Kernel& kernel, const Tensor& mask) {
+    Tensor s = scores(q.detach(), k.detach(), kernel).value();
+    if (kernel.score == Kernel::Score::difference) s = -s;
+    if (mask.defined()) s = where(mask, s, number(-infinity, s.dtype()).value());
+    return cast(one_hot(argmax(s, -1), s.size(-1)), s.dtype());
+}
+
+// w/Σw over visible keys, signed weights too. A row whose visible weights are all zero takes its
+// nearest visible key; both are counted.
+Var divided(const Var& q, const Var& k, const Var& direct, const Tensor& mask,
+            const SmootherOptions& options) {
+    const Var zero = number(0, direct.dtype()), one = number(1, direct.dtype());
+    const Var w = mask.defined() ? where(mask, direct, zero) : direct;
+    const Var total = sum(w, {-1}, true);
+    const Tensor empty = equal(max(abs(w), {-1}, true), 0);
+    const Var share = w / where(empty, one, total);
+    const Tensor sees = mask.defined() ? any(broadcast_to(mask, w.shape()), {-1}, true)
+                                       : Tensor::full({1}, 1, DType::boolean);
+    const Tensor lost = logical_and(empty, sees);
+    if (options.report) {
+        options.report->fallbacks += count_nonzero(lost).item<int64_t>();
+        options.report->nonpositive +=
+            count_nonzero(logical_and(logical_not(empty), less_equal(total, 0))).item<int64_t>();
     }
-    if (!kernel.bandwidth.defined() || kernel.bandwidth.count() != 1 ||
-        !(kernel.bandwidth.item<double>() > 0))
-        throw ValueError("nadaraya_watson", "the bandwidth must be one positive number");
-    const Var h = reshape(cast(kernel.bandwidth, q.dtype()), {});
-    return squared_distances(q, k) / (square(h) * -2.0);
+    if (!any(lost).item<bool>()) return share;
+    return where(lost, Var(nearest(q, k, options.kernel, mask)), share);
+}
+
+Var normalised(const Var& z, const Tensor& mask, const Normaliser& normaliser) {
+    const bool soft = normaliser.kind == Kind::automatic || normaliser.kind == Kind::softmax;
+    if (soft) return softmax(mask.defined() ? where(mask, z, number(-infinity, z.dtype())) : z, -1);
+    // Far below everything, but finite: a row that sees nothing is cut off afterwards.
+    const Var seen = mask.defined() ? where(mask, z, number(-1e30, z.dtype())) : z;
+    Var p;
+    if (normaliser.kind == Kind::sparsemax) {
+        p = sparsemax(seen, -1);
+    } else if (normaliser.kind == Kind::entmax15) {
+        p = entmax15(seen, -1);
+    } else {
+        const Var alpha = cast(normaliser.alpha, z.dtype());
+        p = entmax(seen, alpha.count() == 1 ? reshape(alpha, {}) : alpha, -1);
+    }
+    return mask.defined() ? where(mask, p, number(0, z.dtype())) : p;
+}
+
+void check_normaliser(const Kernel& kernel, const Normaliser& normaliser) {
+    const bool divides = normaliser.kind == Kind::division;
+    if (normaliser.kind == Kind::automatic || divides == kernel.direct) return;
+    throw ValueError("attend", std::string("the kernel ") + kernel.name +
+                                   (kernel.direct ? " gives weights: they are divided by their sum"
+                                                  : " gives log weights, which are not divided"));
+}
+
+// x with zeros for NaN and infinities, and which rows hold them: [B…, T, 1]; undefined if none.
+std::pair<Var, Tensor> cleaned(const Var& x) {
+    const Tensor finite = isfinite(x.value());
+    if (all(finite).item<bool>()) return {x, Tensor()};
+    return {where(finite, x, number(0, x.dtype())), logical_not(all(finite, {-1}, true))};
+}
+
+// 0, and NaN for each query that sees one of the poisoned keys: [B…, Tq, 1].
+Tensor poison(const Tensor& poisoned, const Tensor& mask, const Shape& weights, DType dtype) {
+    Tensor hit = broadcast_to(transpose(poisoned), weights);
+    if (mask.defined()) hit = logical_and(hit, mask);
+    return where(any(hit, {-1}, true), Tensor::scalar(NAN, dtype), Tensor::scalar(0, dtype));
 }
 
 }  // namespace
 
-Kernel nadaraya_watson(double bandwidth) {
-    return nadaraya_watson(Var(Tensor::scalar(bandwidth, DType::f64)));
-}
-
 Var log_weights(const Var& q, const Var& k, const SmootherOptions& options) {
-    check_shapes(q, k);
-    const Var logits = log_kernel(q, k, options.kernel);
-    if (!options.filter.rule()) return logits;
-    const Var hidden = Tensor::scalar(-std::numeric_limits<double>::infinity(), q.dtype());
-    return where(visible(options.filter, logits.shape()), logits, hidden);
+    if (options.kernel.direct)
+        throw ValueError("log_weights",
+                         std::string("the kernel ") + options.kernel.name + " gives weights");
+    const Var z = formula_values(q, k, options.kernel);
+    const Tensor mask = mask_of(options.filter, z);
+    return mask.defined() ? where(mask, z, number(-infinity, z.dtype())) : z;
 }
 
 Var smoother_weights(const Var& q, const Var& k, const SmootherOptions& options) {
-    return softmax(log_weights(q, k, options), -1);
+    check_normaliser(options.kernel, options.normaliser);
+    const Var z = formula_values(q, k, options.kernel);
+    const Tensor mask = mask_of(options.filter, z);
+    return options.kernel.direct ? divided(q, k, z, mask, options)
+                                 : normalised(z, mask, options.normaliser);
 }
 
 Var attend(const Var& q, const Var& k, const Var& v, const SmootherOptions& options) {
     if (v.rank() < 2 || k.rank() < 2 || v.size(-2) != k.size(-2))
         throw ShapeError("attend", "keys " + to_string(k.shape()) + " and values " +
                                        to_string(v.shape()) + " differ in length");
-    return matmul(smoother_weights(q, k, options), v);
+    const auto [keys, bad_keys] = cleaned(k);
+    const auto [values, bad_values] = cleaned(v);
+    const Var w = smoother_weights(q, keys, options);
+    Var out = matmul(w, values);
+    for (const Tensor& bad : {bad_keys, bad_values})
+        if (bad.defined())
+            out = out + Var(poison(bad, mask_of(options.filter, w), w.shape(), w.dtype()));
+    return out;
 }
 
 }  // namespace mercer

@@ -1,0 +1,147 @@
+#include "attention/smoother/kernel.h"
+
+#include <cmath>
+
+#include "engine/error.h"
+
+namespace mercer {
+namespace {
+
+using Norms = Kernel::Norms;
+
+// A formula that reads the width: make(√d) is the lambda.
+template <int inputs, class Make>
+Kernel by_width(const char* name, Norms norms, Make make) {
+    return {.name = name,
+            .formula =
+                [make](int64_t d) { return KernelFormula::of<inputs>(make(std::sqrt(double(d)))); },
+            .norms = norms};
+}
+
+template <class Make>
+Kernel profile(const char* name, bool direct, Var h, Make f) {
+    return {.name = name,
+            .formula = [f](int64_t) { return KernelFormula::of<2>(f); },
+            .score = Kernel::Score::difference,
+            .direct = direct,
+            .parameters = {std::move(h)}};
+}
+
+// max(x, low)
+constexpr auto at_least = [](auto x, double low) { return maximum(x, decltype(x)(low)); };
+// √s, with slope 0 at s = 0, where it has a kink.
+constexpr auto root = [](auto s) { return sqrt(at_least(s, 1e-30)); };
+// [x]₊
+constexpr auto positive = [](auto x) { return at_least(x, 0); };
+
+}  // namespace
+
+Var KernelFormula::operator()(VarRefs inputs) const {
+    return record_pointwise(*op_, pointwise_rule(), inputs, &state_, sizeof state_);
+}
+
+Kernel dot_product() {
+    return by_width<1>("dot_product", Norms::none, [](double root_d) {
+        return [scale = 1 / root_d](auto s) { return s * scale; };
+    });
+}
+Kernel dot_product(double scale) {
+    Kernel k = log_kernel([scale](auto s) { return s * scale; });
+    k.name = "dot_product";
+    return k;
+}
+Kernel linear() {
+    Kernel k = direct_kernel([](auto s) { return s; });
+    k.name = "linear";
+    return k;
+}
+Kernel polynomial(int degree, double offset, double scale) {
+    if (degree < 1)
+        throw ValueError("polynomial",
+                         "the degree is " + std::to_string(degree) + "; give 1 or more");
+    Kernel k = direct_kernel([degree, offset, scale](auto s) {
+        const auto base = s * scale + offset;
+        auto power = base;
+        for (int n = 1; n < degree; ++n) power = power * base;
+        return power;
+    });
+    k.name = "polynomial";
+    return k;
+}
+Kernel rbf() {
+    return by_width<2>("rbf", Norms::key, [](double root_d) {
+        return [scale = 1 / root_d](auto s, auto b) { return (s * 2.0 - b) * scale; };
+    });
+}
+Kernel rbf_similarity() {
+    return by_width<2>("rbf_similarity", Norms::key, [](double root_d) {
+        return [scale = 1 / root_d](auto s, auto b) { return (s - b * 0.5) * scale; };
+    });
+}
+
+Kernel expsin(double period) {
+    if (!(period > 0)) throw ValueError("expsin", "the period must be positive");
+    return by_width<3>("expsin", Norms::both, [period](double root_d) {
+        return [factor = M_PI * M_PI / (period * period), root_d](auto s, auto a, auto b) {
+            // sin²√y as a function of y, which is smooth at 0: its series there.
+            const auto y = (a + b - s * 2.0) * factor;
+            const auto series =
+                y * (1.0 - y * (1.0 / 3 - y * (2.0 / 45 - y * (1.0 / 315 - y * (2.0 / 14175)))));
+            const auto sine = sin(sqrt(at_least(y, 0.01)));
+            return select(y < 0.01, series, sine * sine) * (-2 / root_d) + (a + b) * (0.5 / root_d);
+        };
+    });
+}
+
+Kernel cosine(Var temperature) {
+    Kernel k = log_kernel<Norms::both>(
+        [](auto s, auto a, auto b, auto t) {
+            return s * t / (sqrt(at_least(a, 1e-24)) * sqrt(at_least(b, 1e-24)));
+        },
+        std::move(temperature));
+    k.name = "cosine";
+    return k;
+}
+
+Kernel additive(Var w) {
+    Kernel k = log_kernel([](auto s) { return s; });
+    k.name = "additive";
+    k.score = Kernel::Score::additive;
+    k.parameters = {std::move(w)};
+    return k;
+}
+
+Kernel nadaraya_watson(Profile shape, Var bandwidth) {
+    constexpr const char* name = "nadaraya_watson";
+    Var h = std::move(bandwidth);
+    switch (shape) {
+        case Profile::gaussian:
+            return profile(name, false, h, [](auto s, auto w) { return s / (w * w * -2.0); });
+        case Profile::laplace:
+            return profile(name, false, h, [](auto s, auto w) { return -root(s) / w; });
+        case Profile::constant:
+            return profile(name, false, h, [](auto s, auto w) { return (s + w) * 0.0; });
+        case Profile::boxcar:
+            return profile(name, true, h, [](auto s, auto w) {
+                return select(s <= w * w, s * 0.0 + 1.0, s * 0.0);
+            });
+        case Profile::triangular:
+            return profile(name, true, h,
+                           [](auto s, auto w) { return positive(1.0 - root(s) / w); });
+        case Profile::epanechnikov:
+            return profile(name, true, h,
+                           [](auto s, auto w) { return positive(1.0 - s / (w * w)) * 0.75; });
+        case Profile::biweight:
+            return profile(name, true, h, [](auto s, auto w) {
+                const auto u = positive(1.0 - s / (w * w));
+                return u * u * (15.0 / 16);
+            });
+        case Profile::triweight: break;
+    }
+    return profile(name, true, h, [](auto s, auto w) {
+        const auto u = positive(1.0 - s / (w * w));
+        return u * u * u * (35.0 / 32);
+    });
+}
+
+}  // namespace mercer
