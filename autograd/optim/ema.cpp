@@ -12,6 +12,7 @@ constexpr const char* name = "ema";
 
 std::vector<Tensor*> addresses(std::vector<Tensor>& tensors) {
     std::vector<Tensor*> at;
+    at.reserve(tensors.size());
     for (Tensor& t : tensors) at.push_back(&t);
     return at;
 }

@@ -186,8 +186,9 @@ void Lbfgs::restore(const NamedTensors& state) {
                                        ", expected a vector of f32 or f64");
         const Tensor y = reader.tensor("y." + k, s);
         const double product = dot(s, y);
-        check_option(name, ("'s." + k + "'·'y." + k + "' of the state").c_str(), product,
-                     product > 0, "more than 0");
+        if (!(product > 0))
+            throw ValueError(name, "'s." + k + "' of the state times its y is " +
+                                       std::to_string(product) + ", expected more than 0");
         history.push_back({s, y, product});
     }
     reader.finish();

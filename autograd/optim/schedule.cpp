@@ -25,7 +25,10 @@ Schedule step_lr(double lr, int64_t every, double factor) {
     check_not_negative("step_lr", "lr", lr);
     check_at_least("step_lr", "every", every, 1);
     check_positive("step_lr", "factor", factor);
-    return [=](int64_t t) { return lr * std::pow(factor, double(t / every)); };
+    return [=](int64_t t) {
+        const int64_t falls = t / every;
+        return lr * std::pow(factor, double(falls));
+    };
 }
 
 Schedule step_lr(double lr, std::vector<int64_t> milestones, double factor) {

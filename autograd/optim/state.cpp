@@ -41,7 +41,7 @@ Tensor StateReader::tensor(std::string_view name, const Tensor& like) {
 }
 
 Tensor StateReader::tensor(std::string_view name, DType dtype, int rank) {
-    const Tensor t = tensor(name);
+    Tensor t = tensor(name);
     if (t.dtype() != dtype || t.rank() != rank) {
         const std::string what = "'" + std::string(name) + "' of the state is " + looks(t) +
                                  ", expected " + std::string(name_of(dtype)) + " of rank " +
