@@ -240,9 +240,29 @@ TEST_CASE("any scheme can be chosen, on tensors with and without heads, in f32 t
         CHECK((difference(w, plain) > 1e-4) == (c > 0));
         const auto split = [&](const Tensor& x) { return unsqueeze(x, 1); };
         CHECK(difference(squeeze(weights(wide[c], split(q), split(k)), 1), w) == 0);
+        // views with the axes in another order
+        const auto turned = [](const Tensor& x) {
+            return permute(permute(x, {1, 2, 0}).contiguous(), {2, 0, 1});
+        };
+        CHECK_FALSE(turned(q).is_contiguous());
+        CHECK(difference(weights(wide[c], turned(q), turned(k)), w) < 1e-15);
+        for (const int64_t b : {int64_t(0), int64_t(3)})  // an empty batch; any leading axes
+            CHECK(
+                weights(wide[c], sample(1, {b, 2, 1, n, d}), sample(2, {b, 2, 1, n, d})).shape() ==
+                Shape{b, 2, 1, n, n});
         const Var f32 = weights(narrow[c], cast(q, DType::f32), cast(k, DType::f32));
         CHECK(difference(cast(f32, DType::f64), w) < 1e-5);
     }
+}
+
+TEST_CASE("no queries, no keys") {
+    const Tensor table = sample(33, {5, d});
+    for (const Position& scheme : std::vector<Position>{
+             TransformerXl{.weight = sample(32, {6, d})},
+             TransformerXl{.weight = sample(32, {6, d}), .clamp_length = 1, .causal = true},
+             Lookup{.table = table}, Skew{.table = table}, Symmetric{.projected = table}, Rotary{},
+             alibi(1)})
+        CHECK(weights(scheme, queries(0), keys(0)).shape() == Shape{batch, heads, 0, 0});
 }
 
 TEST_CASE("errors of products, rotations and biases") {

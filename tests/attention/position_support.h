@@ -72,12 +72,10 @@ void check_elements(const Var& out, F f, const std::string& what = "") {
             for (int64_t i = 0; i < out.size(2); ++i)
                 for (int64_t j = 0; j < out.size(3); ++j) {
                     const double want = f(b, h, i, j), have = got(b, h, i, j);
-                    if (want == have) {  // infinities too
-                        if (std::isfinite(want)) scale = std::max(scale, std::abs(want));
-                        continue;
-                    }
-                    scale = std::max(scale, std::abs(want));
-                    error = std::max(error, std::isnan(have) ? infinity : std::abs(have - want));
+                    if (std::isfinite(want)) scale = std::max(scale, std::abs(want));
+                    if (want == have) continue;  // infinities too
+                    const double e = std::abs(have - want);
+                    error = std::isnan(e) ? infinity : std::max(error, e);
                 }
     CHECK_MESSAGE(error <= 1e-12 * scale, what, " error ", error, " of ", scale);
 }
