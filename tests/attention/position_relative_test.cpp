@@ -13,7 +13,10 @@ Tensor queries(int64_t n) { return sample(1, {batch, heads, n, d}); }
 Tensor keys(int64_t n) { return sample(2, {batch, heads, n, d}); }
 
 // Lengths of queries and of keys.
-const std::vector<std::pair<int64_t, int64_t>> lengths{{5, 5}, {4, 7}, {1, 6}, {1, 1}};
+struct Lengths {
+    int64_t n, m;
+};
+const std::vector<Lengths> lengths{{5, 5}, {4, 7}, {1, 6}, {1, 1}};
 
 // ⟨c, PE(s)⟩, interleaved, as Eq. 5 has it.
 double sinusoids(const double* c, double s, int64_t width) {
@@ -59,7 +62,8 @@ TEST_CASE("Eq 5 at any positions: the sum of sines and cosines, whatever the ori
 }
 
 TEST_CASE("the relative shift is the gather j + T - 1 - i") {
-    for (const auto& [n, m] : lengths)
+    for (const Lengths& length : lengths) {
+        const int64_t n = length.n, m = length.m;
         for (const int64_t columns : {m, m + 1, m + n - 1, m + n + 2}) {
             const Tensor x = sample(6, {batch, heads, n, columns});
             const At at(x);
@@ -68,6 +72,7 @@ TEST_CASE("the relative shift is the gather j + T - 1 - i") {
                 return r < columns ? at(b, h, i, r) : 0;
             });
         }
+    }
     CHECK_THROWS_AS(relative_shift(sample(1, {3, 4}), 5), ShapeError);
 }
 
@@ -86,8 +91,10 @@ TEST_CASE("Transformer-XL equals the double loop, every option, with memory") {
         {"clamped", {.weight = w, .u = u, .v = v, .clamp_length = 2}},
         {"causal", {.weight = w, .u = u, .v = v, .causal = true}},
         {"causal, clamped", {.weight = w, .v = v, .clamp_length = 3, .causal = true}}};
-    for (const auto& [n, m] : lengths)
-        for (const auto& [name, scheme] : cases) {
+    for (const Lengths& length : lengths) {
+        const int64_t n = length.n, m = length.m;
+        for (const Case& each : cases) {
+            const TransformerXl& scheme = each.scheme;
             const Tensor q = queries(n), k = keys(m);
             const At ws(scheme.weight), qs(q), ks(k);
             const Var zero = Tensor::zeros({d}, DType::f64);
@@ -113,8 +120,9 @@ TEST_CASE("Transformer-XL equals the double loop, every option, with memory") {
                 const double root = std::sqrt(double(d));
                 return content / root + position / (scheme.scale_positions ? root : 1);
             };
-            check_elements(logits(place(scheme, q, k)), score, name);
+            check_elements(logits(place(scheme, q, k)), score, each.name);
         }
+    }
     // Tsai's form is Eq 5 with c = q·W_Rᵀ
     const Tensor q = queries(4), k = keys(7);
     const Var eq5 =
@@ -173,8 +181,10 @@ TEST_CASE("Shaw's look-up equals the double loop, every option") {
                             {"shared", {.table = shared, .values = sample(25, {3, 2})}},
                             {"Tsai", {.table = wide, .reversed = true, .scaled = false}},
                             {"one row", {.table = sample(26, {1, d})}}};
-    for (auto& [name, scheme] : cases)
-        for (const auto& [n, m] : lengths) {
+    for (Case& one : cases)
+        for (const Lengths& length : lengths) {
+            const int64_t n = length.n, m = length.m;
+            Lookup& scheme = one.scheme;
             const int64_t offset = m - n;
             scheme.offset = offset;
             const Tensor q = queries(n), k = keys(m);
@@ -192,7 +202,7 @@ TEST_CASE("Shaw's look-up equals the double loop, every option") {
                         s += qs(b, h, i, e) * table(0, h, row(i, j, scheme.table.size(-2) / 2), e);
                     return scheme.scaled ? s / std::sqrt(double(d)) : s;
                 },
-                name);
+                one.name);
             CHECK(difference(p.q, q) == 0);
             CHECK(difference(p.k, k) == 0);
             if (!scheme.values.defined()) continue;
@@ -207,7 +217,7 @@ TEST_CASE("Shaw's look-up equals the double loop, every option") {
                             ws(b, h, i, j) * values(0, h, row(i, j, scheme.values.size(-2) / 2), e);
                     return s;
                 },
-                name);
+                one.name);
         }
     // beyond the clip, distances share a row
     const Var term = place(Lookup{.table = shared}, queries(9), keys(9)).term;
@@ -220,7 +230,8 @@ TEST_CASE("Shaw's look-up equals the double loop, every option") {
 }
 
 TEST_CASE("Music Transformer's skew is the look-up, under a causal mask") {
-    for (const auto& [n, m] : lengths)
+    for (const Lengths& length : lengths) {
+        const int64_t n = length.n, m = length.m;
         for (const Tensor& table : {sample(27, {heads, 7, d}), sample(28, {9, d})}) {
             const Tensor q = queries(n), k = keys(m);
             const int64_t rows = table.size(-2);
@@ -231,10 +242,11 @@ TEST_CASE("Music Transformer's skew is the look-up, under a causal mask") {
             const Lookup lookup{.table = concat({table, none}, -2), .offset = m - n};
             const At want(place(lookup, q, k).term);
             check_elements(place(Skew{.table = table, .offset = m - n}, q, k).term,
-                           [&, n = n, m = m](int64_t b, int64_t h, int64_t i, int64_t j) {
+                           [&](int64_t b, int64_t h, int64_t i, int64_t j) {
                                return j > i + m - n ? -infinity : want(b, h, i, j);
                            });
         }
+    }
 }
 
 TEST_CASE("errors of relative schemes name the shapes and the fix") {
