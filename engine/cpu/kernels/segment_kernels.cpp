@@ -119,8 +119,24 @@ void reduce(const Segments& g, const void* from, double empty, void* to) {
         accumulate<Op, T, false>(g, nullptr, x, T(empty), out);
 }
 
+MERCER_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+MERCER_INLINE double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+
+// Single elements: the same chain, of numbers; those of several segments go on side by side.
+template <class T>
+void product_elements(const Segments& g, const T* w, const T* x, T* out) {
+    for (int64_t s = g.begin; s < g.end; ++s) {
+        T sum = 0;
+        for (int64_t k = g.offsets[s]; k < g.offsets[s + 1]; ++k) sum = fma(w[k], x[g.row[k]], sum);
+        out[s] = sum;
+    }
+}
+
 template <class T>
 void product(const Segments& g, const void* w, const void* x, void* out) {
+    if (g.stride == 1)
+        return product_elements(g, static_cast<const T*>(w), static_cast<const T*>(x),
+                                static_cast<T*>(out));
     accumulate<SumOp, T, true>(g, static_cast<const T*>(w), static_cast<const T*>(x), T(0),
                                static_cast<T*>(out));
 }
@@ -130,6 +146,14 @@ void dots(const Segments& g, const void* left, const void* right, void* to) {
     const T* b = static_cast<const T*>(right);
     T* out = static_cast<T*>(to);
     const int64_t last = g.offsets[g.end];
+    if (g.width == 1) {
+        for (int64_t s = g.begin; s < g.end; ++s) {
+            const T a = static_cast<const T*>(left)[s];
+            for (int64_t k = g.offsets[s]; k < g.offsets[s + 1]; ++k)
+                out[k] = fma(a, b[g.row[k]], T(0));
+        }
+        return;
+    }
     for (int64_t s = g.begin; s < g.end; ++s) {
         const T* a = static_cast<const T*>(left) + s * g.stride;
         for (int64_t k = g.offsets[s]; k < g.offsets[s + 1]; ++k) {
