@@ -11,7 +11,7 @@ using Reduce = Tensor (*)(const Tensor&, int axis);
 struct Row {
     const char* name;
     Reduce f;
-    bool scans;
+    bool scans, places = false;  // an index (i64) for every element too
 };
 const Row rows[] = {
     {"sum", [](const Tensor& x, int a) { return sum(x, {a}); }, false},
@@ -29,8 +29,8 @@ const Row rows[] = {
     {"argmin", [](const Tensor& x, int a) { return argmin(x, a); }, false},
     {"cumsum", [](const Tensor& x, int a) { return cumsum(x, a); }, true},
     {"cumprod", [](const Tensor& x, int a) { return cumprod(x, a); }, true},
-    {"cummax", [](const Tensor& x, int a) { return cummax(x, a).first; }, true},
-    {"cummin", [](const Tensor& x, int a) { return cummin(x, a).first; }, true},
+    {"cummax", [](const Tensor& x, int a) { return cummax(x, a).first; }, true, true},
+    {"cummin", [](const Tensor& x, int a) { return cummin(x, a).first; }, true, true},
     {"linear_recurrence", [](const Tensor& x, int a) { return linear_recurrence(x, x, a); }, true},
 };
 
@@ -50,7 +50,9 @@ void add_ops_reductions() {
                               Case{"4096x4096 transposed axis1", {4096, 4096}, 1, true},
                               Case{"2Mx8 axis1", {2 << 20, 8}, 1, false}})
             add_op(std::string(row.name) + "/" + c.what + " fwd",
-                   {.bytes = (row.scans ? 2 : 1) * elements(16 << 20)}, [=](DType dtype) {
+                   {.bytes = (row.scans ? 2 : 1) * elements(16 << 20),
+                    .fixed = row.places ? 8.0 * (16 << 20) : 0},
+                   [=](DType dtype) {
                        // Near 1, so that products stay in range.
                        const Tensor x = uniform(Key{1, 1}, c.shape, dtype, 0.99, 1.01);
                        return [f = row.f, x = c.transposed ? x.transposed() : x, axis = c.axis] {

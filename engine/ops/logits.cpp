@@ -201,7 +201,7 @@ Tensor NllLoss::forward(const Attrs& attrs, std::span<const Tensor> in) {
     visit(x.dtype(), [&]<class T>(T) {
         const T* p = static_cast<const T*>(x.raw());
         T* to = static_cast<T*>(loss.raw());
-        parallel_for(labels.count(), 1 << 13, [=](int64_t begin, int64_t end) {
+        parallel_for(labels.count(), grain_for(10), [=](int64_t begin, int64_t end) {
             for (int64_t r = begin; r < end; ++r)
                 to[r] = label[r] < 0 ? T(0) : -p[r * n + label[r]];
         });

@@ -133,7 +133,18 @@ Tensor scan(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Tensor
 // Where the extremum so far stood: the last t at which x_t is it, for a new one and an equal one are it at their place.
 template <class T>
 void places(const Lines& l, bool reverse, const T* x, const T* y, int64_t* index) {
-    constexpr int64_t width = 64;
+    if (l.inner == 1)
+        return parallel_for(l.outer, grain_for(l.n), [&](int64_t begin, int64_t end) {
+            for (int64_t row = begin * l.n; row < end * l.n; row += l.n) {
+                int64_t last = 0;
+                for (int64_t i = 0; i < l.n; ++i) {
+                    const int64_t t = reverse ? l.n - 1 - i : i;
+                    const T v = x[row + t];
+                    index[row + t] = last = v == y[row + t] || v != v ? t : last;
+                }
+            }
+        });
+    constexpr int64_t width = 256;
     const int64_t blocks = (l.inner + width - 1) / width;
     parallel_for(l.outer * blocks, grain_for(l.n * std::min(l.inner, width)),
                  [&](int64_t begin, int64_t end) {
@@ -141,7 +152,8 @@ void places(const Lines& l, bool reverse, const T* x, const T* y, int64_t* index
                          const int64_t c0 = item % blocks * width,
                                        cols = std::min(width, l.inner - c0),
                                        at = item / blocks * l.n * l.inner + c0;
-                         int64_t last[width] = {};
+                         int64_t last[width];
+                         std::fill_n(last, cols, 0);
                          for (int64_t i = 0; i < l.n; ++i) {
                              const int64_t t = reverse ? l.n - 1 - i : i, row = at + t * l.inner;
                              for (int64_t c = 0; c < cols; ++c) {

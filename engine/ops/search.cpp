@@ -1,4 +1,5 @@
-// Places in sorted lists. Every search takes the same steps, without a branch, so that several go side by side.
+// Places in sorted lists. Every search takes the same steps, without a branch, several side by side.
+#include <algorithm>
 #include <type_traits>
 
 #include "engine/error.h"
@@ -9,20 +10,25 @@
 namespace mercer {
 namespace {
 
-/// How many of b[0, n) come before x; inclusive: or are equal to it. NaN comes last, and equals itself.
-template <bool inclusive, class T>
-int64_t before(const T* b, int64_t n, T x) {
-    const auto passes = [x](T v) {
-        if constexpr (inclusive) return (v <= x) | (x != x);
-        return (v < x) | ((x != x) & (v == v));
+constexpr int abreast = 16;  // searches at once: their steps do not wait for one another
+
+/// to[l] = how many of list(l)[0, n) come before x[l]; inclusive: or are equal to it. NaN comes last, and equals itself.
+template <bool inclusive, class T, class List>
+void search(List list, int64_t n, const T* x, int64_t* to, int count) {
+    const T* lists[abreast];
+    T v[abreast];
+    int64_t at[abreast] = {};
+    for (int l = 0; l < abreast; ++l)
+        lists[l] = list(l < count ? l : 0), v[l] = x[l < count ? l : 0];
+    const auto passes = [&](int l, int64_t k) -> int64_t {
+        const T b = lists[l][k];
+        if constexpr (inclusive) return int64_t(b <= v[l]) | int64_t(v[l] != v[l]);
+        return int64_t(b < v[l]) | (int64_t(v[l] != v[l]) & int64_t(b == b));
     };
-    const T* from = b;
-    while (n > 1) {
-        const int64_t half = n / 2;
-        from = passes(from[half - 1]) ? from + half : from;
-        n -= half;
-    }
-    return from - b + (n == 1 && passes(*from));
+    int64_t rest = n;
+    for (; rest > 1; rest -= rest / 2)
+        for (int l = 0; l < abreast; ++l) at[l] += -passes(l, at[l] + rest / 2 - 1) & (rest / 2);
+    for (int l = 0; l < count; ++l) to[l] = n ? at[l] + passes(l, at[l]) : 0;
 }
 
 }  // namespace
@@ -48,10 +54,15 @@ Tensor searchsorted(const Tensor& boundaries, const Tensor& x, bool right) {
     int64_t* to = static_cast<int64_t*>(out.raw());
     visit(x.dtype(), [&]<class T>(T) {
         if constexpr (!std::is_same_v<T, bool>)
-            parallel_for(x.count(), grain_for(8), [&](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) {
-                    const T *list = lists.data<T>() + i / m * n, v = dense.data<T>()[i];
-                    to[i] = right ? before<true>(list, n, v) : before<false>(list, n, v);
+            parallel_for(x.count(), grain_for(16), [&](int64_t begin, int64_t end) {
+                const T *values = dense.data<T>(), *all = lists.data<T>();
+                for (int64_t i = begin; i < end; i += abreast) {
+                    const int count = int(std::min<int64_t>(abreast, end - i));
+                    const auto list = [=](int l) { return all + (last ? (i + l) / m * n : 0); };
+                    if (right)
+                        search<true>(list, n, values + i, to + i, count);
+                    else
+                        search<false>(list, n, values + i, to + i, count);
                 }
             });
     });
