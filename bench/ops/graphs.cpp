@@ -58,7 +58,7 @@ void add_ops_graphs() {
         add(
             "segment_softmax" + size, x, 2 * e * double(d), n,
             [](const Tensor& v) { return segment_softmax(v, graph().offsets); }, exponential);
-        const char* bound = d == 64 ? "" : sorting;
+        const char* bound = d == 64 ? "" : random;
         add(
             "unsorted_segment_sum" + size, x, read, e,
             [](const Tensor& v) { return unsorted_segment_sum(v, graph().rows, nodes); }, bound);
