@@ -46,7 +46,7 @@ struct Hooks {
 };
 
 /// Throws ShapeError unless `given` can stand for a value of this shape and dtype.
-void require_like(const char* operation, const char* what, const Shape& shape, DType dtype,
-                  const Tensor& given);
+MERCER_API void require_like(const char* operation, const char* what, const Shape& shape,
+                             DType dtype, const Tensor& given);
 
 }  // namespace mercer

@@ -33,8 +33,8 @@ struct Backward {
 };
 
 /// a += b; takes over b's memory where it can.
-void accumulate(Tensor& a, Tensor b);
-void accumulate(Var& a, Var b);
+MERCER_API void accumulate(Tensor& a, Tensor b);
+MERCER_API void accumulate(Var& a, Var b);
 
 template <class X>
 class Vjp {

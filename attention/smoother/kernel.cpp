@@ -4,6 +4,10 @@
 
 #include "engine/error.h"
 
+const mercer::PointwiseOp& kernel_scaled();
+const mercer::PointwiseOp& kernel_distance();
+const mercer::PointwiseOp& kernel_cosine();
+
 namespace mercer {
 namespace {
 
@@ -16,6 +20,16 @@ Kernel by_width(const char* name, Norms norms, Make make) {
             .formula =
                 [make](int64_t d) { return KernelFormula::of<inputs>(make(std::sqrt(double(d)))); },
             .norms = norms};
+}
+
+// A compiled formula whose constant is a function of √d.
+template <class Constant>
+Kernel compiled(const char* name, Norms norms, const PointwiseOp& op, Constant constant) {
+    return {
+        .name = name,
+        .formula = [&op, constant](
+                       int64_t d) { return KernelFormula::of(op, constant(std::sqrt(double(d)))); },
+        .norms = norms};
 }
 
 template <class Make>
@@ -36,19 +50,20 @@ constexpr auto positive = [](auto x) { return at_least(x, 0); };
 
 }  // namespace
 
-Var KernelFormula::operator()(VarRefs inputs) const {
+Var KernelFormula::operator()(std::vector<Var> operands) const {
+    const DType dtype = operands.front().dtype();
+    for (double c : constants_) operands.push_back(Tensor::scalar(c, dtype));
+    std::vector<const Var*> inputs;
+    for (const Var& v : operands) inputs.push_back(&v);
     return record_pointwise(*op_, pointwise_rule(), inputs, &state_, sizeof state_);
 }
 
 Kernel dot_product() {
-    return by_width<1>("dot_product", Norms::none, [](double root_d) {
-        return [scale = 1 / root_d](auto s) { return s * scale; };
-    });
+    return compiled("dot_product", Norms::none, kernel_scaled(),
+                    [](double root_d) { return 1 / root_d; });
 }
 Kernel dot_product(double scale) {
-    Kernel k = log_kernel([scale](auto s) { return s * scale; });
-    k.name = "dot_product";
-    return k;
+    return compiled("dot_product", Norms::none, kernel_scaled(), [scale](double) { return scale; });
 }
 Kernel linear() {
     Kernel k = direct_kernel([](auto s) { return s; });
@@ -69,14 +84,11 @@ Kernel polynomial(int degree, double offset, double scale) {
     return k;
 }
 Kernel rbf() {
-    return by_width<2>("rbf", Norms::key, [](double root_d) {
-        return [scale = 1 / root_d](auto s, auto b) { return (s * 2.0 - b) * scale; };
-    });
+    return compiled("rbf", Norms::key, kernel_distance(), [](double root_d) { return 1 / root_d; });
 }
 Kernel rbf_similarity() {
-    return by_width<2>("rbf_similarity", Norms::key, [](double root_d) {
-        return [scale = 1 / root_d](auto s, auto b) { return (s - b * 0.5) * scale; };
-    });
+    return compiled("rbf_similarity", Norms::key, kernel_distance(),
+                    [](double root_d) { return 0.5 / root_d; });
 }
 
 Kernel expsin(double period) {
@@ -94,13 +106,10 @@ Kernel expsin(double period) {
 }
 
 Kernel cosine(Var temperature) {
-    Kernel k = log_kernel<Norms::both>(
-        [](auto s, auto a, auto b, auto t) {
-            return s * t / (sqrt(at_least(a, 1e-24)) * sqrt(at_least(b, 1e-24)));
-        },
-        std::move(temperature));
-    k.name = "cosine";
-    return k;
+    return {.name = "cosine",
+            .formula = [](int64_t) { return KernelFormula::of(kernel_cosine()); },
+            .norms = Norms::both,
+            .parameters = {std::move(temperature)}};
 }
 
 Kernel additive(Var w) {

@@ -26,9 +26,23 @@ public:
         std::memcpy(&out.state_, static_cast<const void*>(&f), sizeof f);
         return out;
     }
-    Var operator()(VarRefs inputs) const;
+    /// A compiled one, whose last operand is `constant`.
+    static KernelFormula of(const PointwiseOp& op, double constant) {
+        KernelFormula out;
+        out.op_ = &op;
+        out.constants_ = {constant};
+        return out;
+    }
+    static KernelFormula of(const PointwiseOp& op) {
+        KernelFormula out;
+        out.op_ = &op;
+        return out;
+    }
+
+    Var operator()(std::vector<Var> operands) const;
     const PointwiseOp& op() const { return *op_; }
     const void* state() const { return &state_; }
+    const std::vector<double>& constants() const { return constants_; }
 
 private:
     struct State {
@@ -36,6 +50,7 @@ private:
     };
     const PointwiseOp* op_ = nullptr;
     State state_{};
+    std::vector<double> constants_;  // operands after all others
 };
 
 struct Kernel {

@@ -62,9 +62,7 @@ Var formula_values(const Var& q, const Var& k, const Kernel& kernel) {
     if (kernel.norms != Kernel::Norms::none) x.push_back(transpose(norms(k)));
     for (size_t i = kernel.score == Kernel::Score::additive; i < kernel.parameters.size(); ++i)
         x.push_back(parameter(kernel, kernel.parameters[i], q.dtype()));
-    std::vector<const Var*> inputs;
-    for (const Var& v : x) inputs.push_back(&v);
-    return kernel.formula(q.shape().back())(inputs);
+    return kernel.formula(q.shape().back())(std::move(x));
 }
 
 // The mask of a filter that hides something, else undefined.
@@ -159,7 +157,7 @@ Var smoother_weights(const Var& q, const Var& k, const SmootherOptions& options)
                                  : normalised(z, mask, options.normaliser);
 }
 
-Var attend(const Var& q, const Var& k, const Var& v, const SmootherOptions& options) {
+Var attend_reference(const Var& q, const Var& k, const Var& v, const SmootherOptions& options) {
     if (v.rank() < 2 || k.rank() < 2 || v.size(-2) != k.size(-2))
         throw ShapeError("attend", "keys " + to_string(k.shape()) + " and values " +
                                        to_string(v.shape()) + " differ in length");

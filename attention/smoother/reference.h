@@ -31,7 +31,13 @@ MERCER_API Var smoother_weights(const Var& q, const Var& k, const SmootherOption
 /// The smoother. A query that sees a key or value with NaN or infinities gets NaN; what it does not
 /// see has no influence on it, nor on its gradients. ShapeError when shapes do not fit, ValueError
 /// for a bandwidth that is not positive, a normaliser that does not fit the kernel.
+/// Where it can (log kernels of inner products without learned parameters, softmax, equal leading
+/// axes) it is fused: memory linear in length. Else, and for derivatives of second order, it is
+/// attend_reference().
 MERCER_API Var attend(const Var& q, const Var& k, const Var& v,
                       const SmootherOptions& options = {});
+/// The same, line by line the definition.
+MERCER_API Var attend_reference(const Var& q, const Var& k, const Var& v,
+                                const SmootherOptions& options = {});
 
 }  // namespace mercer

@@ -17,6 +17,7 @@
 
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/gemm_member.h"
+#include "engine/cpu/gemm_panel.h"
 #include "engine/cpu/gemm_plan.h"
 #include "engine/cpu/pointwise.h"
 #include "engine/error.h"

@@ -5,10 +5,11 @@
 #include <algorithm>
 
 #include "engine/cpu/gemm_table.h"
+#include "engine/export.h"
 
 namespace mercer {
-const cpu::GemmTable<float>& gemm_f32();
-const cpu::GemmTable<double>& gemm_f64();
+MERCER_API const cpu::GemmTable<float>& gemm_f32();
+MERCER_API const cpu::GemmTable<double>& gemm_f64();
 
 namespace cpu {
 

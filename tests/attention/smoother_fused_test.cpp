@@ -1,0 +1,155 @@
+// The fused smoother against the reference form: values, gradients, all filters and lengths.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+#include "attention/smoother/reference.h"
+#include "autograd/functions.h"
+#include "autograd/gradcheck.h"
+#include "autograd/tape.h"
+#include "engine/parallel.h"
+#include "engine/random.h"
+#include "tests/support/bits.h"
+#include "tests/support/emulated.h"
+
+using namespace mercer;
+
+namespace {
+
+struct Results {
+    Tensor out, dq, dk, dv;
+};
+
+Results run(bool fused, const Tensor& q, const Tensor& k, const Tensor& v,
+            const SmootherOptions& o) {
+    Tape tape;
+    const Var a = tape.watch(q), b = tape.watch(k), c = tape.watch(v);
+    const Var out = fused ? attend(a, b, c, o) : attend_reference(a, b, c, o);
+    const Tensor g = randn(Key{70, 1}, out.shape(), DType::f64);
+    auto [dq, dk, dv] = tape.gradient(out, {a, b, c}, {.cotangents = {cast(g, out.dtype())}});
+    return {out.value(), dq, dk, dv};
+}
+
+double distance(const Tensor& a, const Tensor& b) {
+    if (a.count() == 0) return 0;
+    const Tensor wa = cast(a, DType::f64), wb = cast(b, DType::f64);
+    return max(abs(wa - wb)).item<double>() / std::max(0.5, max(abs(wb)).item<double>());
+}
+// The root of the mean square instead of the largest: how much float32 errs.
+double mean_distance(const Tensor& a, const Tensor& b) {
+    if (a.count() == 0) return 0;
+    const Tensor wb = cast(b, DType::f64);
+    return std::sqrt(mean(square(cast(a, DType::f64) - wb)).item<double>()) /
+           std::max(0.5, max(abs(wb)).item<double>());
+}
+double mean_distance(const Results& a, const Results& b) {
+    return std::max({mean_distance(a.out, b.out), mean_distance(a.dq, b.dq),
+                     mean_distance(a.dk, b.dk), mean_distance(a.dv, b.dv)});
+}
+double distance(const Results& a, const Results& b) {
+    return std::max(
+        {distance(a.out, b.out), distance(a.dq, b.dq), distance(a.dk, b.dk), distance(a.dv, b.dv)});
+}
+
+std::vector<std::pair<std::string, Kernel>> kernels() {
+    return {{"dot product", dot_product()},
+            {"rbf", rbf()},
+            {"rbf similarity", rbf_similarity()},
+            {"cosine", cosine(1.5)},
+            {"expsin", expsin(3)}};
+}
+
+}  // namespace
+
+TEST_CASE("fused equals reference: kernels × filters × lengths × widths") {
+    const std::vector<int64_t> lengths = MERCER_EMULATED
+                                             ? std::vector<int64_t>{0, 7, 65}
+                                             : std::vector<int64_t>{0, 1, 7, 64, 65, 257},
+                               widths = MERCER_EMULATED ? std::vector<int64_t>{8}
+                                                        : std::vector<int64_t>{1, 8, 33, 64};
+    double worst64 = 0, worst32 = 0;
+    for (const auto& [kernel_name, kernel] : kernels())
+        for (const int64_t t : lengths)
+            for (const int64_t d : widths) {
+                if (d == 1 && kernel_name == "cosine") continue;  // ±1: its slopes are 0/0
+                const Tensor q = randn(Key{71, 1}, {2, 2, t, d}, DType::f64) * 0.7,
+                             k = randn(Key{71, 2}, {2, 2, t, d}, DType::f64) * 0.7,
+                             v = randn(Key{71, 3}, {2, 2, t, 5}, DType::f64);
+                const std::vector<std::pair<std::string, Filter>> filters{
+                    {"full", full()},
+                    {"causal", causal()},
+                    {"causal(-3)", causal(-3)},
+                    {"window", window(9)},
+                    {"strided", strided(8)},
+                    {"padding", padding(Tensor::from(std::vector<int64_t>{t, t / 2})) &
+                                    by_head({full(), causal()})}};
+                for (const auto& [filter_name, filter] : filters) {
+                    const SmootherOptions o{.kernel = kernel, .filter = filter};
+                    const Results exact = run(false, q, k, v, o);
+                    const double error = distance(run(true, q, k, v, o), exact);
+                    worst64 = std::max(worst64, error);
+                    CHECK_MESSAGE(error < 1e-12, kernel_name, ", ", filter_name, ", ", t, " × ", d,
+                                  ": ", error);
+                    // One key: the reference's slopes are exactly 0.
+                    const double slack = t == 1 ? 2e-7 : 2e-8;
+                    const auto narrow = [](const Tensor& x) { return cast(x, DType::f32); };
+                    const double fused = mean_distance(
+                                     run(true, narrow(q), narrow(k), narrow(v), o), exact),
+                                 plain = mean_distance(
+                                     run(false, narrow(q), narrow(k), narrow(v), o), exact);
+                    worst32 = std::max(worst32, fused / std::max(plain, 1e-7));
+                    CHECK_MESSAGE(fused <= 2 * plain + slack, kernel_name, ", ", filter_name, ", ",
+                                  t, " × ", d, ": ", fused, " against ", plain);
+                }
+            }
+    MESSAGE("float64: largest distance " << worst64 << "; float32: at most " << worst32
+                                         << " times the reference's error");
+}
+
+TEST_CASE("lengths and widths that differ, strided operands, any rank") {
+    const Tensor q = randn(Key{72, 1}, {3, 40, 2, 16}, DType::f64),
+                 k = randn(Key{72, 2}, {3, 130, 2, 16}, DType::f64),
+                 v = randn(Key{72, 3}, {3, 130, 2, 33}, DType::f64);
+    const auto heads = [](const Tensor& x) { return permute(x, {0, 2, 1, 3}); };
+    const SmootherOptions o{.filter = causal(90)};
+    CHECK(distance(run(true, heads(q), heads(k), heads(v), o),
+                   run(false, heads(q), heads(k), heads(v), o)) < 1e-12);
+    const Tensor q2 = randn(Key{72, 4}, {9, 4}, DType::f64),
+                 k2 = randn(Key{72, 5}, {150, 4}, DType::f64),
+                 v2 = randn(Key{72, 6}, {150, 3}, DType::f64);
+    CHECK(distance(run(true, q2, k2, v2, {}), run(false, q2, k2, v2, {})) < 1e-12);
+}
+
+TEST_CASE("the same bits for any number of threads, with few heads and many") {
+    const int threads = thread_count();
+    for (const int64_t heads : {1, 8}) {
+        const Tensor q = randn(Key{73, 1}, {heads, 150, 24}),
+                     k = randn(Key{73, 2}, {heads, 300, 24}),
+                     v = randn(Key{73, 3}, {heads, 300, 24});
+        const SmootherOptions o{.kernel = rbf(), .filter = window(70, 100)};
+        set_thread_count(1);
+        const Results one = run(true, q, k, v, o);
+        set_thread_count(2);
+        const Results two = run(true, q, k, v, o);
+        CHECK(difference(one.out, two.out) == "");
+        CHECK(difference(one.dq, two.dq) == "");
+        CHECK(difference(one.dk, two.dk) == "");
+        CHECK(difference(one.dv, two.dv) == "");
+    }
+    set_thread_count(threads);
+}
+
+TEST_CASE("second order goes through the reference form") {
+    const Tensor x[] = {randn(Key{74, 1}, {3, 4}, DType::f64),
+                        randn(Key{74, 2}, {5, 4}, DType::f64),
+                        randn(Key{74, 3}, {5, 2}, DType::f64)};
+    for (const auto& [name, kernel] : kernels()) {
+        const GradcheckReport report = gradcheck(
+            [&](std::span<const Var> at) {
+                return attend(at[0], at[1], at[2], {.kernel = kernel, .filter = causal(2)});
+            },
+            x, {.step = name == "expsin" ? 2e-4 : 1e-3});
+        CHECK_MESSAGE(report.ok, name, ": ", report.failure);
+    }
+}
