@@ -37,6 +37,18 @@ int threads_from_environment() {
     return 1;
 }
 
+// The distribution's oneTBB is not built for the thread sanitizer: what it puts in order between the
+// threads of a loop is said here. (Its own memory: tests/tsan.supp.)
+#ifdef __SANITIZE_THREAD__
+extern "C" void __tsan_acquire(void* at);
+extern "C" void __tsan_release(void* at);
+void happened_before(char* at) { __tsan_release(at); }
+void happens_after(char* at) { __tsan_acquire(at); }
+#else
+void happened_before(char*) {}
+void happens_after(char*) {}
+#endif
+
 // Never destroyed: a static destructor that joins threads would hang hosts that unload us.
 tbb::task_arena& own_arena(int threads) {
     static std::mutex mutex;
@@ -85,14 +97,19 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
     if (n <= grain || threads == 1) return run(0, n);
     tbb::task_arena* host = host_arena.load();
     tbb::task_arena& arena = host ? *host : own_arena(threads);
+    char begun = 0, ended = 0;
+    happened_before(&begun);
     arena.execute([&] {
         tbb::parallel_for(tbb::blocked_range<int64_t>(0, n, grain),
                           [&](const tbb::blocked_range<int64_t>& r) {
+                              happens_after(&begun);
                               const TaskScope scope(caller);
                               run(r.begin(), r.end());
                               instruments::settle();
+                              happened_before(&ended);
                           });
     });
+    happens_after(&ended);
 }
 
 }  // namespace mercer

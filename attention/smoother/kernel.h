@@ -64,11 +64,11 @@ struct Kernel {
     enum class Norms : uint8_t { none, key, both };
 
     const char* name = "kernel";
-    std::function<KernelFormula(int64_t width)> formula;  // for queries and keys of this width
+    std::function<KernelFormula(int64_t width)> formula{};  // for queries and keys of this width
     Score score = Score::product;
     Norms norms = Norms::none;
-    bool direct = false;          // it gives k, not log k
-    std::vector<Var> parameters;  // of one element each, but additive's; may stand on a tape
+    bool direct = false;            // it gives k, not log k
+    std::vector<Var> parameters{};  // of one element each, but additive's; may stand on a tape
 };
 
 /// One's own: f(s, parameters…), or with norms f(s, b, …) or f(s, a, b, …); at most four operands.

@@ -61,7 +61,7 @@ TEST_CASE("first derivatives to 1e-6 and second derivatives to 1e-7, over the wh
         second = std::max(second, report.second_error);
     }
     for (const Callable& f : callables())
-        if (f.differentiable)
+        if (f.differentiable && !MERCER_EMULATED)  // there a part of the cases runs
             CHECK_MESSAGE(cases_of[std::string(f.info->name)] > 0, std::string(f.info->name),
                           " has a derivative and no case that checks it");
     MESSAGE(checked << " cases of " << cases_of.size() << " operations, and " << constant

@@ -26,12 +26,13 @@ std::vector<Tensor> results(const cases::Case& c, std::span<const Tensor> inputs
     std::vector<Tensor> out{y.value()};
     if (y.is_constant()) return out;
     const Tensor u = randn(Key{7, 7}, y.shape(), y.dtype());
-    for (const Tensor& t : tape.gradient(y, x, {.retain = true, .cotangents = {u}})) out.push_back(t);
+    for (const Tensor& t : tape.gradient(y, x, {.retain = true, .cotangents = {u}}))
+        out.push_back(t);
     const std::vector<Var> g = tape.gradient(y, x, CreateGraph{{u}});
     for (const Var& v : g) out.push_back(v.value());
     if (!second_order || g[0].is_constant()) return out;
-    for (const Tensor& t : tape.gradient(
-             g[0], x, {.cotangents = {randn(Key{8, 8}, g[0].shape(), g[0].dtype())}}))
+    for (const Tensor& t :
+         tape.gradient(g[0], x, {.cotangents = {randn(Key{8, 8}, g[0].shape(), g[0].dtype())}}))
         out.push_back(t);
     return out;
 }

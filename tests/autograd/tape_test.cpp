@@ -58,10 +58,9 @@ TEST_CASE("a value used twice, a loss that is a leaf, a given cotangent") {
     CHECK(tape.gradient(x, {x})[0].item<float>() == 1);
     const Var y = tape.watch(numbers({1, 2}));
     CHECK_THROWS_AS(tape.gradient(y * 2.0, {y}), TapeError);
-    CHECK(tape.gradient(y * 2.0, {y}, {.cotangents = {numbers({1, 10})}})[0]
-              .to_vector<float>() == std::vector<float>{2, 20});
-    CHECK_THROWS_AS(tape.gradient(y * 2.0, {y}, {.cotangents = {numbers({1})}}),
-                    ShapeError);
+    CHECK(tape.gradient(y * 2.0, {y}, {.cotangents = {numbers({1, 10})}})[0].to_vector<float>() ==
+          std::vector<float>{2, 20});
+    CHECK_THROWS_AS(tape.gradient(y * 2.0, {y}, {.cotangents = {numbers({1})}}), ShapeError);
 }
 
 TEST_CASE("saved values are dropped on the way, unless retained") {
@@ -197,8 +196,8 @@ TEST_CASE("gelu and its derivative in float32 are within 2^-23 of erfc in double
     Tape tape;
     const Var x = tape.watch(Tensor::arange(n, DType::f32, -16, 32.0 / double(n)));
     const Var y = gelu(x);
-    const Tensor g = tape.gradient(
-        y, {x}, GradientOptions{.cotangents = {Tensor::ones(y.shape())}})[0];
+    const Tensor g =
+        tape.gradient(y, {x}, GradientOptions{.cotangents = {Tensor::ones(y.shape())}})[0];
     double value = 0, slope = 0;
     for (int64_t i = 0; i < n; ++i) {
         const double at = x.value().data<float>()[i], phi = 0.5 * std::erfc(-at / std::sqrt(2.0)),

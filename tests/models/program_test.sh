@@ -59,7 +59,7 @@ python3 - trace.json <<'CHECK' >out 2>err || fault "the trace is not what it sho
 import json, sys
 events = json.load(open(sys.argv[1]))["traceEvents"]
 names = {e["name"] for e in events if e["ph"] == "X"}
-missing = {"matmul", "softmax backward", "adam", "epoch", "Airline passengers"} - names
+missing = {"matmul", "attend backward", "adam", "epoch", "Airline passengers"} - names
 assert not missing, missing
 CHECK
 expect 5 demo --trace absent/trace.json; empty out; holds err "--trace"

@@ -72,7 +72,7 @@ void forward_block(const Problem<T>& p, const PackedHead<T>& packed, int64_t hea
                      p.values, true});
         fresh = false;
     }
-    stages.finish(m, p.values, out, p.values, sum);
+    stages.finish(m, p.values, out, p.values, max, sum);
 }
 
 template <class T>

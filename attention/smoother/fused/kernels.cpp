@@ -97,8 +97,9 @@ void rescale(int64_t rows, int64_t columns, T* out, int64_t row, const T* factor
 }
 
 template <class T>
-void finish(int64_t rows, int64_t columns, T* out, int64_t row, T* sum) {
+void finish(int64_t rows, int64_t columns, T* out, int64_t row, T* max, T* sum) {
     for (int64_t r = 0; r < rows; ++r, out += row) {
+        if (max[r] == lower_end<T>) max[r] = T(0);
         sum[r] = sum[r] == T(0) ? T(0) : T(1) / sum[r];
         const Vec<T> share(sum[r]);
         write(
@@ -126,7 +127,7 @@ void unsoften(int64_t rows, int64_t columns, T* z, T* g, int64_t row, const bool
               const T* max, const T* share, const T* D) {
     for (int64_t r = 0; r < rows; ++r, z += row, g += row) {
         if (seen) hide(columns, z, seen + r * columns);
-        const Vec<T> m(max[r] == lower_end<T> ? T(0) : max[r]), scale(share[r]), d(D[r]);
+        const Vec<T> m(max[r]), scale(share[r]), d(D[r]);
         write(
             z, columns, [&](int64_t i, int count) __attribute__((always_inline)) {
                 const Vec<T> p = exp(load(z + i, count, lower_end<T>) - m) * scale;

@@ -16,8 +16,8 @@ struct FusedTable {
                    T* sum, T* factor);
     /// out row ← factor·out row, where that changes it.
     void (*rescale)(int64_t rows, int64_t columns, T* out, int64_t row, const T* factor);
-    /// sum ← 1/sum, and 0 for a row that saw nothing; out row ← out row·that.
-    void (*finish)(int64_t rows, int64_t columns, T* out, int64_t row, T* sum);
+    /// sum ← 1/sum, out row ← out row·that; for a row that saw nothing both and max become 0.
+    void (*finish)(int64_t rows, int64_t columns, T* out, int64_t row, T* max, T* sum);
     /// Σ_c a·b of each row, less `minus` where that is given.
     void (*inner)(int64_t rows, int64_t columns, const T* a, const T* b, int64_t row,
                   const T* minus, T* out);
