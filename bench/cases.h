@@ -22,6 +22,7 @@ void add_gemm();
 void add_pointwise();
 void add_rows();
 void add_overhead();
+void add_attention();
 void add_train();
 void add_ops();
 
