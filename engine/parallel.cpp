@@ -48,6 +48,8 @@ void happens_after(char* at) { __tsan_acquire(at); }
 void happened_before(char*) {}
 void happens_after(char*) {}
 #endif
+// Static, for a captured one would be read before the order is known.
+char begun, ended;
 
 // Never destroyed: a static destructor that joins threads would hang hosts that unload us.
 tbb::task_arena& own_arena(int threads) {
@@ -97,9 +99,8 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
     if (n <= grain || threads == 1) return run(0, n);
     tbb::task_arena* host = host_arena.load();
     tbb::task_arena& arena = host ? *host : own_arena(threads);
-    char begun = 0, ended = 0;
-    happened_before(&begun);
-    arena.execute([&] {
+    const auto loop = [&] {
+        happens_after(&begun);
         tbb::parallel_for(tbb::blocked_range<int64_t>(0, n, grain),
                           [&](const tbb::blocked_range<int64_t>& r) {
                               happens_after(&begun);
@@ -108,7 +109,10 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
                               instruments::settle();
                               happened_before(&ended);
                           });
-    });
+        happened_before(&ended);
+    };
+    happened_before(&begun);
+    arena.execute(loop);
     happens_after(&ended);
 }
 
