@@ -1,6 +1,7 @@
 #include "autograd/derivatives.h"
 
 #include "autograd/functions.h"
+#include "autograd/require.h"
 #include "autograd/tape.h"
 #include "engine/error.h"
 

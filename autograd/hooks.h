@@ -45,8 +45,4 @@ struct Hooks {
     bool in_value_hook = false;
 };
 
-/// Throws ShapeError unless `given` can stand for a value of this shape and dtype.
-MERCER_API void require_like(const char* operation, const char* what, const Shape& shape,
-                             DType dtype, const Tensor& given);
-
 }  // namespace mercer

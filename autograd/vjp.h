@@ -5,6 +5,7 @@
 #include <bit>
 #include <vector>
 
+#include "autograd/require.h"
 #include "autograd/tape.h"
 #include "engine/error.h"
 #include "engine/ops/op.h"

@@ -7,7 +7,7 @@
 namespace mercer {
 namespace {
 
-// A seat or a tile on another head stays where it is.
+// Seen by both filters, or by either.
 class Both : public FilterRule {
 public:
     Both(Filter a, Filter b, bool both) : a_(std::move(a)), b_(std::move(b)), both_(both) {}

@@ -14,14 +14,11 @@ MERCER_API const cpu::GemmTable<double>& gemm_f64();
 namespace cpu {
 
 template <class T>
-const GemmTable<T>& gemm_kernels();
-template <>
-inline const GemmTable<float>& gemm_kernels<float>() {
-    return gemm_f32();
-}
-template <>
-inline const GemmTable<double>& gemm_kernels<double>() {
-    return gemm_f64();
+const GemmTable<T>& gemm_kernels() {
+    if constexpr (sizeof(T) == 4)
+        return gemm_f32();
+    else
+        return gemm_f64();
 }
 
 /// n columns in whole registers: a panel's width, at most nr.

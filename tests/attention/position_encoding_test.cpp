@@ -173,7 +173,7 @@ TEST_CASE("errors of encodings and sums") {
     CHECK_THROWS_AS(add_positions(f, sample(3, {3, 4, 6})), ShapeError);  // heads, or a batch of 3?
     CHECK_THROWS_AS(add_positions(f, sample(3, {1, 6})), ShapeError);
     CHECK_THROWS_AS(add_positions(f, Var()), ShapeError);
-    const std::string said = message<ShapeError>([&] { add_positions(f, sample(3, {5, 6})); });
+    const std::string said = message_of<ShapeError>([&] { add_positions(f, sample(3, {5, 6})); });
     CHECK(said.find("(5,6)") != std::string::npos);
     CHECK(said.find("(2,3,4,6)") != std::string::npos);
 }

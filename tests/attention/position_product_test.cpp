@@ -282,7 +282,7 @@ TEST_CASE("errors of products, rotations and biases") {
                     ShapeError);
     CHECK_THROWS_AS(alibi_slopes(0), ValueError);
     CHECK_THROWS_AS(place(alibi(heads + 1), q, k), ShapeError);
-    const std::string said = message<ShapeError>([&] { place(alibi(8), q, k); });
+    const std::string said = message_of<ShapeError>([&] { place(alibi(8), q, k); });
     for (const char* part : {"[alibi]", "slopes (8)", "(2,3,6,4)", "heads"})
         CHECK_MESSAGE(said.find(part) != std::string::npos, said);
 }

@@ -266,7 +266,7 @@ TEST_CASE("errors of relative schemes name the shapes and the fix") {
                     ShapeError);  // short
     CHECK_THROWS_AS(place(Skew{.table = sample(8, {9, d}), .offset = 0}, q, k), ShapeError);
     CHECK_THROWS_AS(place(Skew{.table = sample(8, {9, d}), .offset = -2}, k, q), ShapeError);
-    const std::string said = message<ShapeError>([&] {
+    const std::string said = message_of<ShapeError>([&] {
         place(Lookup{.table = sample(8, {7, d})}, q, k);
     });
     for (const char* part : {"[lookup]", "3 queries", "5 keys", "offset"})

@@ -13,6 +13,7 @@
 #include "autograd/tape.h"
 #include "engine/error.h"
 #include "engine/random.h"
+#include "tests/support/message.h"
 
 namespace mercer::test {
 
@@ -85,18 +86,6 @@ void check_gradients(const char* what, F f, std::initializer_list<Tensor> inputs
     const GradcheckReport r = gradcheck([&](std::span<const Var> x) { return f(x); },
                                         std::span(inputs.begin(), inputs.size()));
     CHECK_MESSAGE(r.ok, what, ": ", r.failure);
-}
-
-/// The message of the error that f throws.
-template <class E, class F>
-std::string message(F f) {
-    try {
-        f();
-    } catch (const E& e) {
-        return e.what();
-    }
-    FAIL("nothing was thrown");
-    return {};
 }
 
 }  // namespace mercer::test

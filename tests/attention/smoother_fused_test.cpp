@@ -13,6 +13,7 @@
 #include "engine/random.h"
 #include "tests/support/bits.h"
 #include "tests/support/emulated.h"
+#include "tests/support/restore.h"
 
 using namespace mercer;
 
@@ -73,7 +74,14 @@ TEST_CASE("fused equals reference: kernels × filters × lengths × widths") {
     for (const auto& [kernel_name, kernel] : kernels())
         for (const int64_t t : lengths)
             for (const int64_t d : widths) {
-                if (d == 1 && kernel_name == "cosine") continue;  // ±1: its slopes are 0/0
+                // Of width 1 the cosine is ±1: its slopes are 0, by cancellation over tiny norms.
+                const bool values_only = d == 1 && kernel_name == "cosine";
+                const auto compared = [&](bool fused, const Tensor& a, const Tensor& b,
+                                          const Tensor& c, const SmootherOptions& options) {
+                    Results r = run(fused, a, b, c, options);
+                    if (values_only) r.dq = r.dk = r.dv;
+                    return r;
+                };
                 const Tensor q = randn(Key{71, 1}, {2, 2, t, d}, DType::f64) * 0.7,
                              k = randn(Key{71, 2}, {2, 2, t, d}, DType::f64) * 0.7,
                              v = randn(Key{71, 3}, {2, 2, t, 5}, DType::f64);
@@ -87,8 +95,8 @@ TEST_CASE("fused equals reference: kernels × filters × lengths × widths") {
                                     by_head({full(), causal()})}};
                 for (const auto& [filter_name, filter] : filters) {
                     const SmootherOptions o{.kernel = kernel, .filter = filter};
-                    const Results exact = run(false, q, k, v, o);
-                    const double error = distance(run(true, q, k, v, o), exact);
+                    const Results exact = compared(false, q, k, v, o);
+                    const double error = distance(compared(true, q, k, v, o), exact);
                     worst64 = std::max(worst64, error);
                     CHECK_MESSAGE(error < 1e-12, kernel_name, ", ", filter_name, ", ", t, " × ", d,
                                   ": ", error);
@@ -96,16 +104,16 @@ TEST_CASE("fused equals reference: kernels × filters × lengths × widths") {
                     const double slack = t <= 7 ? 2e-7 : 2e-8;
                     const auto narrow = [](const Tensor& x) { return cast(x, DType::f32); };
                     const double fused = mean_distance(
-                                     run(true, narrow(q), narrow(k), narrow(v), o), exact),
+                                     compared(true, narrow(q), narrow(k), narrow(v), o), exact),
                                  plain = mean_distance(
-                                     run(false, narrow(q), narrow(k), narrow(v), o), exact);
-                    worst32 = std::max(worst32, fused / std::max(plain, 1e-7));
+                                     compared(false, narrow(q), narrow(k), narrow(v), o), exact);
+                    if (t > 7) worst32 = std::max(worst32, fused / plain);
                     CHECK_MESSAGE(fused <= 2 * plain + slack, kernel_name, ", ", filter_name, ", ",
                                   t, " × ", d, ": ", fused, " against ", plain);
                 }
             }
-    MESSAGE("float64: largest distance " << worst64 << "; float32: at most " << worst32
-                                         << " times the reference's error");
+    MESSAGE("float64: largest distance " << worst64 << "; float32, over more than 7 keys: at most "
+                                         << worst32 << " times the reference's error");
 }
 
 TEST_CASE("lengths and widths that differ, strided operands, any rank") {
@@ -125,10 +133,8 @@ TEST_CASE("lengths and widths that differ, strided operands, any rank") {
 TEST_CASE(
     "the same bits on every instruction set and for any number of threads, with few heads and "
     "many") {
-    const int threads = thread_count();
-    const Isa before = isa();
+    const Restore restore;
     for (const auto& [name, kernel] : kernels()) {
-        if (name == "expsin") continue;  // an ordinary lambda, compiled for the baseline
         for (const int64_t heads : {1, 8}) {
             const Tensor q = randn(Key{73, 1}, {heads, 90, 24}),
                          k = randn(Key{73, 2}, {heads, 300, 24}),
@@ -151,8 +157,6 @@ TEST_CASE(
                 }
         }
     }
-    set_isa(before);
-    set_thread_count(threads);
 }
 
 TEST_CASE("second order goes through the reference form") {

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,20 +11,13 @@
 #include "engine/error.h"
 #include "engine/random.h"
 #include "tests/support/bits.h"
+#include "tests/support/message.h"
 
 using namespace mercer;
 
 namespace {
 Tensor numbers(std::initializer_list<double> values) {
     return Tensor::from(std::vector<double>(values));
-}
-std::string message_of(const std::function<void()>& f) {
-    try {
-        f();
-    } catch (const Error& e) {
-        return e.what();
-    }
-    return "no error";
 }
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "tests/cases.h"
 #include "tests/support/bits.h"
 #include "tests/support/float_control.h"
+#include "tests/support/restore.h"
 
 using namespace mercer;
 
@@ -36,15 +37,6 @@ std::vector<Tensor> results(const cases::Case& c, std::span<const Tensor> inputs
         out.push_back(t);
     return out;
 }
-
-struct Restore {
-    Isa isa = mercer::isa();
-    int threads = thread_count();
-    ~Restore() {
-        set_isa(isa);
-        set_thread_count(threads);
-    }
-};
 
 void compare(const cases::Case& c, DType dtype, bool special, bool second_order) {
     const Restore restore;

@@ -6,20 +6,9 @@
 
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "tests/support/message.h"
 
 using namespace mercer;
-
-namespace {
-template <class E, class F>
-std::string message(F f) {
-    try {
-        f();
-    } catch (const E& e) {
-        return e.what();
-    }
-    return "nothing thrown";
-}
-}  // namespace
 
 TEST_CASE("making, reading, printing") {
     const Tensor t = Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3});
@@ -109,13 +98,13 @@ TEST_CASE("large copies, turned and repeated") {
 }
 
 TEST_CASE("errors name the operation, the shapes and the fix") {
-    CHECK(message<ShapeError>([] {
+    CHECK(message_of<ShapeError>([] {
               matmul(Tensor::zeros({8, 64}), Tensor::zeros({32, 16}));
           }) == "[matmul] inner dimensions differ: lhs (8,64) vs rhs (32,16)");
-    CHECK(message<ShapeError>([] {
+    CHECK(message_of<ShapeError>([] {
               add(Tensor::zeros({2, 3}), Tensor::zeros({4}));
           }).find("(2,3) with (4)") != std::string::npos);
-    CHECK(message<DTypeError>([] {
+    CHECK(message_of<DTypeError>([] {
               add(Tensor::zeros({2}), Tensor::zeros({2}, DType::f64));
           }).find("use cast") != std::string::npos);
     CHECK_THROWS_AS(add(Tensor::zeros({2}, DType::i64), Tensor::zeros({2}, DType::i64)),
@@ -182,9 +171,9 @@ TEST_CASE("searching and running extrema name what does not fit, and place NaN l
     CHECK(searchsorted(Tensor::zeros({0}), x).to_vector<int64_t>() ==
           std::vector<int64_t>{0, 0, 0});
     CHECK(
-        message<DTypeError>([&] { searchsorted(b, cast(x, DType::f64)); }) ==
+        message_of<DTypeError>([&] { searchsorted(b, cast(x, DType::f64)); }) ==
         "[searchsorted] boundaries and x must be numbers of one dtype, got f32 and f64; use cast");
-    CHECK(message<ShapeError>([&] {
+    CHECK(message_of<ShapeError>([&] {
               searchsorted(Tensor::zeros({2, 4}), Tensor::zeros({3, 5}));
           }) ==
           "[searchsorted] boundaries (2,4) must have one axis, or the axes of x (3,5) before the "
@@ -192,6 +181,6 @@ TEST_CASE("searching and running extrema name what does not fit, and place NaN l
     const auto [top, at] = cummax(Tensor::from({1, 3, 3, 2, NAN, 5}), 0);
     CHECK(at.to_vector<int64_t>() == std::vector<int64_t>{0, 1, 2, 2, 4, 4});
     CHECK(std::isnan(top.to_vector<float>()[5]));
-    CHECK(message<DTypeError>([&] { cummin(greater(b, 1.0), 0); }) ==
+    CHECK(message_of<DTypeError>([&] { cummin(greater(b, 1.0), 0); }) ==
           "[cummin] works on numbers, got bool; use cast");
 }

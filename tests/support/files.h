@@ -14,6 +14,7 @@
 
 #include "engine/io/reject.h"
 #include "engine/tensor.h"
+#include "tests/support/message.h"
 
 namespace mercer::test {
 
@@ -63,17 +64,6 @@ Refusal refusal(F&& call) {
         return {std::string(name_of(error.code())), error.what(), error.offset()};
     }
     return {};
-}
-
-/// The message of an E, or "accepted".
-template <class E, class F>
-std::string message_of(F&& call) {
-    try {
-        call();
-    } catch (const E& error) {
-        return error.what();
-    }
-    return "accepted";
 }
 
 inline bool has(const std::string& text, const std::string& part) {

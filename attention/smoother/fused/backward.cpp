@@ -44,8 +44,7 @@ struct Head {
         query_weights = scratch.take<T>(p.queries), key_weights = scratch.take<T>(p.keys);
         std::fill_n(query_weights, p.queries, T(0));
         std::fill_n(key_weights, p.keys, T(0));
-        fused_kernels<T>().inner(p.queries, p.values, g, saved.out + rows * p.values, p.values,
-                                 nullptr, D);
+        fused_kernels<T>().inner(p.queries, p.values, g, saved.out + rows * p.values, p.values, D);
         if (p.reads_queries()) squared_norms(q, p.queries, p.width, query_norms);
         if (p.reads_keys()) squared_norms(k, p.keys, p.width, key_norms);
         const cpu::GemmTable<T>& gemm = cpu::gemm_kernels<T>();

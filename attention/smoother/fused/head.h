@@ -20,14 +20,11 @@ constexpr int64_t tile_keys = 128;     // a constant: sums of a row are cut here
 constexpr int64_t block_queries = 56;  // does not show in results
 
 template <class T>
-const FusedTable<T>& fused_kernels();
-template <>
-inline const FusedTable<float>& fused_kernels<float>() {
-    return fused_f32();
-}
-template <>
-inline const FusedTable<double>& fused_kernels<double>() {
-    return fused_f64();
+const FusedTable<T>& fused_kernels() {
+    if constexpr (sizeof(T) == 4)
+        return fused_f32();
+    else
+        return fused_f64();
 }
 
 /// c(m×n) (+)= a·b, b packed by columns.
@@ -94,7 +91,7 @@ void formula_backward(const Problem<T>& p, const FormulaTile<T>& tile, const T* 
 /// ‖x‖² of each row.
 template <class T>
 void squared_norms(const T* x, int64_t rows, int64_t width, T* out) {
-    fused_kernels<T>().inner(rows, width, x, x, width, nullptr, out);
+    fused_kernels<T>().inner(rows, width, x, x, width, out);
 }
 
 }  // namespace mercer::attention

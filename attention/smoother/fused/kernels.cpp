@@ -1,53 +1,17 @@
 // Sums and maxima in the canonical order: the same bits on every instruction set.
 #include "attention/smoother/fused/table.h"
-#include "engine/cpu/canonical.h"
-#include "engine/simd/math.h"
+#include "engine/cpu/kernels/row.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
 
 template <class T>
-MERCER_INLINE Vec<T> load(const T* p, int count, T fill) {
-    return count == Vec<T>::lanes ? Vec<T>::load(p) : Vec<T>::load(p, count, fill);
-}
-template <class T>
-MERCER_INLINE void store(Vec<T> v, T* p, int count) {
-    if (count == Vec<T>::lanes)
-        v.store(p);
-    else
-        v.store(p, count);
-}
-/// y = f(i, count) for every register of n elements.
-template <class T, class F>
-MERCER_INLINE void write(T* y, int64_t n, F f) {
-    constexpr int lanes = Vec<T>::lanes;
-    int64_t i = 0;
-    for (; i + lanes <= n; i += lanes) f(i, lanes).store(y + i);
-    if (i < n) f(i, int(n - i)).store(y + i, int(n - i));
-}
-template <class T>
-MERCER_INLINE T first(Vec<T> v) {
-    alignas(64) T at[Vec<T>::lanes];
-    v.store(at);
-    return at[0];
-}
-
-// NaN may be lost here; it comes back through the exponential.
-struct PlainMax : MaxOp {
-    template <class T>
-    static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
-        return select(b > a, b, a);
-    }
-};
-
-template <class T>
 bool finite(const T* x, int64_t n) {
     // x·0 is 0, or NaN; sums of them as well, in any order.
     Canonical<T, SumOp> sum;
-    canonical_for(
-        sum, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-            part = fma(load(x + i, count, T(0)), Vec<T>(T(0)), part);
-        });
+    canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+        part = fma(load(x + i, count, T(0)), Vec<T>(T(0)), part);
+    });
     return sum.total() == T(0);
 }
 
@@ -61,24 +25,16 @@ void soften(int64_t rows, int64_t columns, T* z, int64_t row, const bool* seen, 
             T* factor) {
     for (int64_t r = 0; r < rows; ++r, z += row) {
         if (seen) hide(columns, z, seen + r * columns);
-        Canonical<T, PlainMax> largest;
-        canonical_for(
-            largest,
-            columns, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-                part = PlainMax::join(part, load(z + i, count, lower_end<T>));
-            });
-        const T before = max[r], here = largest.total(), top = here > before ? here : before;
+        const T before = max[r], here = largest_of(z, columns), top = here > before ? here : before;
         // A row of −∞ only: exp gives zeros, and so do we.
         const Vec<T> m(top == lower_end<T> ? T(0) : top);
         Canonical<T, SumOp> total;
-        canonical_for(
-            total,
-            columns, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-                const Vec<T> p = exp(load(z + i, count, lower_end<T>) - m);
-                store(p, z + i, count);
-                part = part + p;
-            });
-        factor[r] = before == top ? T(1) : first(exp(Vec<T>(before) - m));
+        canonical_for(total, columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            const Vec<T> p = exp_falling(load(z + i, count, lower_end<T>) - m);
+            store(p, z + i, count);
+            part = part + p;
+        });
+        factor[r] = before == top ? T(1) : number(exp_falling(Vec<T>(before) - m));
         sum[r] = sum[r] * factor[r] + total.total();
         max[r] = top;
     }
@@ -89,10 +45,8 @@ void rescale(int64_t rows, int64_t columns, T* out, int64_t row, const T* factor
     for (int64_t r = 0; r < rows; ++r, out += row) {
         if (factor[r] == T(1)) continue;
         const Vec<T> f(factor[r]);
-        write(
-            out, columns, [&](int64_t i, int count) __attribute__((always_inline)) {
-                return load(out + i, count, T(1)) * f;
-            });
+        write_run(out, columns, false,
+                  [&](int64_t i, int count) MERCER_STEP { return load(out + i, count, T(1)) * f; });
     }
 }
 
@@ -102,23 +56,20 @@ void finish(int64_t rows, int64_t columns, T* out, int64_t row, T* max, T* sum) 
         if (max[r] == lower_end<T>) max[r] = T(0);
         sum[r] = sum[r] == T(0) ? T(0) : T(1) / sum[r];
         const Vec<T> share(sum[r]);
-        write(
-            out, columns, [&](int64_t i, int count) __attribute__((always_inline)) {
-                return load(out + i, count, T(1)) * share;
-            });
+        write_run(out, columns, false, [&](int64_t i, int count) MERCER_STEP {
+            return load(out + i, count, T(1)) * share;
+        });
     }
 }
 
 template <class T>
-void inner(int64_t rows, int64_t columns, const T* a, const T* b, int64_t row, const T* minus,
-           T* out) {
+void inner(int64_t rows, int64_t columns, const T* a, const T* b, int64_t row, T* out) {
     for (int64_t r = 0; r < rows; ++r, a += row, b += row) {
         Canonical<T, SumOp> sum;
-        canonical_for(
-            sum, columns, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-                part = fma(load(a + i, count, T(0)), load(b + i, count, T(0)), part);
-            });
-        out[r] = sum.total() - (minus ? minus[r] : T(0));
+        canonical_for(sum, columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            part = fma(load(a + i, count, T(0)), load(b + i, count, T(0)), part);
+        });
+        out[r] = sum.total();
     }
 }
 
@@ -128,32 +79,29 @@ void unsoften(int64_t rows, int64_t columns, T* z, T* g, int64_t row, const bool
     for (int64_t r = 0; r < rows; ++r, z += row, g += row) {
         if (seen) hide(columns, z, seen + r * columns);
         const Vec<T> m(max[r]), scale(share[r]), d(D[r]);
-        write(
-            z, columns, [&](int64_t i, int count) __attribute__((always_inline)) {
-                const Vec<T> p = exp(load(z + i, count, lower_end<T>) - m) * scale;
-                store(p * (load(g + i, count, T(0)) - d), g + i, count);
-                return p;
-            });
+        write_run(z, columns, false, [&](int64_t i, int count) MERCER_STEP {
+            const Vec<T> p = exp_falling(load(z + i, count, lower_end<T>) - m) * scale;
+            store(p * (load(g + i, count, T(0)) - d), g + i, count);
+            return p;
+        });
     }
 }
 
 template <class T>
 void add_columns(int64_t rows, int64_t columns, const T* x, int64_t row, T* sums) {
     for (int64_t r = 0; r < rows; ++r, x += row)
-        write(
-            sums, columns, [&](int64_t i, int count) __attribute__((always_inline)) {
-                return load(sums + i, count, T(0)) + load(x + i, count, T(0));
-            });
+        write_run(sums, columns, false, [&](int64_t i, int count) MERCER_STEP {
+            return load(sums + i, count, T(0)) + load(x + i, count, T(0));
+        });
 }
 
 template <class T>
 void add_rows(int64_t rows, int64_t columns, const T* x, int64_t row, T* sums) {
     for (int64_t r = 0; r < rows; ++r, x += row) {
         Canonical<T, SumOp> sum;
-        canonical_for(
-            sum, columns, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-                part = part + load(x + i, count, T(0));
-            });
+        canonical_for(sum, columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            part = part + load(x + i, count, T(0));
+        });
         sums[r] += sum.total();
     }
 }
@@ -163,10 +111,9 @@ void add_norms(int64_t rows, int64_t columns, const T* weight, const T* x, int64
                int64_t y_row) {
     for (int64_t r = 0; r < rows; ++r, x += x_row, y += y_row) {
         const Vec<T> w(T(2) * weight[r]);
-        write(
-            y, columns, [&](int64_t i, int count) __attribute__((always_inline)) {
-                return fma(w, load(x + i, count, T(0)), load(y + i, count, T(0)));
-            });
+        write_run(y, columns, false, [&](int64_t i, int count) MERCER_STEP {
+            return fma(w, load(x + i, count, T(0)), load(y + i, count, T(0)));
+        });
     }
 }
 

@@ -18,9 +18,8 @@ struct FusedTable {
     void (*rescale)(int64_t rows, int64_t columns, T* out, int64_t row, const T* factor);
     /// sum ← 1/sum, out row ← out row·that; for a row that saw nothing both and max become 0.
     void (*finish)(int64_t rows, int64_t columns, T* out, int64_t row, T* max, T* sum);
-    /// Σ_c a·b of each row, less `minus` where that is given.
-    void (*inner)(int64_t rows, int64_t columns, const T* a, const T* b, int64_t row,
-                  const T* minus, T* out);
+    /// Σ_c a·b of each row.
+    void (*inner)(int64_t rows, int64_t columns, const T* a, const T* b, int64_t row, T* out);
     /// z ← p = e^{z − max}·share, and g ← p·(g − D): from the cotangents of weights to those of logs.
     void (*unsoften)(int64_t rows, int64_t columns, T* z, T* g, int64_t row, const bool* seen,
                      const T* max, const T* share, const T* D);

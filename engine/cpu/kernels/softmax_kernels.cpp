@@ -2,24 +2,11 @@
 // One row at a time, so that its passes (maximum, exponential and sum, scale) meet it in cache:
 // memory sees one read and one write. The second pass of a short row asks for the next row, so that
 // memory works while the exponential does. Sums in the canonical order.
-#include "engine/cpu/canonical.h"
+#include "engine/cpu/kernels/row.h"
 #include "engine/cpu/softmax_table.h"
-#include "engine/simd/math.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
-
-template <class T>
-MERCER_INLINE Vec<T> load(const T* p, int count, T fill) {
-    return count == Vec<T>::lanes ? Vec<T>::load(p) : Vec<T>::load(p, count, fill);
-}
-template <class T>
-MERCER_INLINE void store(Vec<T> v, T* p, int count) {
-    if (count == Vec<T>::lanes)
-        v.store(p);
-    else
-        v.store(p, count);
-}
 
 /// Asks for the place one row further, if both rows fit the first cache.
 template <class T>
@@ -38,14 +25,6 @@ MERCER_INLINE void write_row(T* y, int64_t n, bool stream, F f) {
         for (; i + lanes <= n; i += lanes) f(i, lanes).store(y + i);
     if (i < n) f(i, int(n - i)).store(y + i, int(n - i));
 }
-
-// NaN may be lost here; it comes back through the exponential.
-struct PlainMax : MaxOp {
-    template <class T>
-    static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
-        return select(b > a, b, a);
-    }
-};
 
 template <class T>
 void forward(const void* from, void* to, int64_t rows, int64_t n) {

@@ -14,19 +14,11 @@
 #include "tests/autograd/optim/every.h"
 #include "tests/fuzz/allocations.h"
 #include "tests/support/bits.h"
+#include "tests/support/restore.h"
 
 using namespace mercer;
 
 namespace {
-
-struct Restore {
-    Isa isa = mercer::isa();
-    int threads = thread_count();
-    ~Restore() {
-        set_isa(isa);
-        set_thread_count(threads);
-    }
-};
 
 const std::vector<Shape> shapes{{0}, {1}, {7}, {33}, {64}, {5, 13}, {40000}, {3}, {0, 4}, {70001}};
 
