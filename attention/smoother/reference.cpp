@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attention/smoother/position/relative.h"
 #include "autograd/functions.h"
 #include "engine/error.h"
 
@@ -54,15 +55,22 @@ Var scores(const Var& q, const Var& k, const Kernel& kernel) {
     return sum(tanh(column + row) * w, {-1});
 }
 
-// What the kernel's formula gives for all pairs: log k, or k of a direct one. [B…, Tq, Tk]
-Var formula_values(const Var& q, const Var& k, const Kernel& kernel) {
+// What the kernel's formula and the positions give for all pairs: log k, or k of a direct one. [B…,
+// Tq, Tk]
+Var formula_values(const Positioned& at, const Kernel& kernel) {
+    const Var &q = at.q, &k = at.k;
     check_shapes(q, k);
     std::vector<Var> x{scores(q, k, kernel)};
     if (kernel.norms == Kernel::Norms::both) x.push_back(norms(q));
     if (kernel.norms != Kernel::Norms::none) x.push_back(transpose(norms(k)));
     for (size_t i = kernel.score == Kernel::Score::additive; i < kernel.parameters.size(); ++i)
         x.push_back(parameter(kernel, kernel.parameters[i], q.dtype()));
-    return kernel.formula(q.shape().back())(std::move(x));
+    const Var values = kernel.formula(q.shape().back())(std::move(x)), term = at.term();
+    if (!term.defined()) return values;
+    if (kernel.direct)
+        throw ValueError("attend", std::string("the kernel ") + kernel.name +
+                                       " gives weights; this position scheme adds to log weights");
+    return values + term;
 }
 
 // The mask of a filter that hides something, else undefined.
@@ -80,7 +88,7 @@ Tensor nearest(const Var& q, const Var& k, const Kernel& kernel, const Tensor& m
 
 // w/Σw over visible keys, signed weights too. A row whose visible weights are all zero takes its
 // nearest visible key; both are counted.
-Var divided(const Var& q, const Var& k, const Var& direct, const Tensor& mask,
+Var divided(const Positioned& at, const Var& direct, const Tensor& mask,
             const SmootherOptions& options) {
     const Var zero = number(0, direct.dtype()), one = number(1, direct.dtype());
     const Var w = mask.defined() ? where(mask, direct, zero) : direct;
@@ -96,7 +104,7 @@ Var divided(const Var& q, const Var& k, const Var& direct, const Tensor& mask,
             count_nonzero(logical_and(logical_not(empty), less_equal(total, 0))).item<int64_t>();
     }
     if (!any(lost).item<bool>()) return share;
-    return where(lost, Var(nearest(q, k, options.kernel, mask)), share);
+    return where(lost, Var(nearest(at.q, at.k, options.kernel, mask)), share);
 }
 
 Var normalised(const Var& z, const Tensor& mask, const Normaliser& normaliser) {
@@ -124,6 +132,20 @@ void check_normaliser(const Kernel& kernel, const Normaliser& normaliser) {
                                                   : " gives log weights, which are not divided"));
 }
 
+// What both the filter and the positions let a query see.
+Filter filter_of(const Positioned& at, const SmootherOptions& options) {
+    return at.horizon ? options.filter & causal(*at.horizon) : options.filter;
+}
+
+// The normalised weights. [B…, Tq, Tk]
+Var weights(const Positioned& at, const SmootherOptions& options) {
+    check_normaliser(options.kernel, options.normaliser);
+    const Var z = formula_values(at, options.kernel);
+    const Tensor mask = mask_of(filter_of(at, options), z);
+    return options.kernel.direct ? divided(at, z, mask, options)
+                                 : normalised(z, mask, options.normaliser);
+}
+
 // x with zeros for NaN and infinities, and which rows hold them: [B…, T, 1]; undefined if none.
 std::pair<Var, Tensor> cleaned(const Var& x) {
     const Tensor finite = isfinite(x.value());
@@ -144,17 +166,13 @@ Var log_weights(const Var& q, const Var& k, const SmootherOptions& options) {
     if (options.kernel.direct)
         throw ValueError("log_weights",
                          std::string("the kernel ") + options.kernel.name + " gives weights");
-    const Var z = formula_values(q, k, options.kernel);
+    const Var z = formula_values(place(options.position, q, k), options.kernel);
     const Tensor mask = mask_of(options.filter, z);
     return mask.defined() ? where(mask, z, number(-infinity, z.dtype())) : z;
 }
 
 Var smoother_weights(const Var& q, const Var& k, const SmootherOptions& options) {
-    check_normaliser(options.kernel, options.normaliser);
-    const Var z = formula_values(q, k, options.kernel);
-    const Tensor mask = mask_of(options.filter, z);
-    return options.kernel.direct ? divided(q, k, z, mask, options)
-                                 : normalised(z, mask, options.normaliser);
+    return weights(place(options.position, q, k), options);
 }
 
 Var attend_reference(const Var& q, const Var& k, const Var& v, const SmootherOptions& options) {
@@ -163,11 +181,14 @@ Var attend_reference(const Var& q, const Var& k, const Var& v, const SmootherOpt
                                        to_string(v.shape()) + " differ in length");
     const auto [keys, bad_keys] = cleaned(k);
     const auto [values, bad_values] = cleaned(v);
-    const Var w = smoother_weights(q, keys, options);
+    const Positioned at = place(options.position, q, keys);
+    Var w = weights(at, options);
+    if (options.dropout.rate > 0) w = dropout(w, options.dropout.rate, options.dropout.key);
     Var out = matmul(w, values);
+    if (at.value_rows.defined()) out = out + matmul(relative_unshift(w), at.value_rows);
     for (const Tensor& bad : {bad_keys, bad_values})
         if (bad.defined())
-            out = out + Var(poison(bad, mask_of(options.filter, w), w.shape(), w.dtype()));
+            out = out + Var(poison(bad, mask_of(filter_of(at, options), w), w.shape(), w.dtype()));
     return out;
 }
 

@@ -12,15 +12,27 @@
 #include "attention/smoother/filter.h"
 #include "attention/smoother/kernel.h"
 #include "attention/smoother/normaliser.h"
+#include "attention/smoother/position/position.h"
+#include "engine/random.h"
 
 namespace mercer {
+
+/// Each normalised weight becomes 0 with probability `rate`, else is divided by 1 − rate; which, the
+/// key and the weight's place in [B…, Tq, Tk] say (as dropout() of the weights).
+struct WeightDropout {
+    double rate = 0;
+    Key key{};
+};
 
 struct SmootherOptions {
     Kernel kernel = dot_product();
     Filter filter = full();
+    /// A scheme with a term joins log weights only.
+    Position position = {};
     Normaliser normaliser = {};
     /// Where to count what a division met; may be nullptr.
     SmootherReport* report = nullptr;
+    WeightDropout dropout = {};
 };
 
 /// log k(q, k), up to terms that depend on the query only; −∞ where filtered out. ValueError for a

@@ -129,7 +129,7 @@ TEST_CASE("Eq 4: the direct sum has four terms") {
     const Positioned p = place(Absolute{.queries = matmul(t, w), .keys = matmul(t, u)},
                                matmul(content, w), matmul(content, u));
     CHECK(difference(matmul(p.q, transpose(p.k)), four) < 1e-12);
-    CHECK_FALSE(p.term.defined());
+    CHECK_FALSE(p.term().defined());
     // slots are not tokens: full attention is no longer equivariant
     const Tensor order = Tensor::from(std::vector<int64_t>{2, 0, 1, 4, 3});
     const auto attend = [&](const Tensor& x) {

@@ -45,7 +45,7 @@ TEST_CASE("Eq 9 is the product of two exponential kernels, and one joint inner p
             };
             check_elements(exp(logits(place(scheme, q, k))), product);
             const Positioned one = joined(scheme, q, k);
-            CHECK_FALSE(one.term.defined());
+            CHECK_FALSE(one.term().defined());
             check_elements(exp(logits(one)), product);
         }
     // positions of another width than the features
@@ -113,11 +113,11 @@ TEST_CASE("a grid's kernel is the product of features', rows' and columns'") {
     const auto term = [&](double down, double right) {
         const Grid grid{sinusoidal_encoding(Tensor::arange(height) + down, 6, DType::f64),
                         sinusoidal_encoding(Tensor::arange(width) + right, 6, DType::f64)};
-        return place(grid, q, k).term;
+        return place(grid, q, k).term();
     };
     CHECK(difference(term(7, 0), term(0, 0)) < 1e-12);
     CHECK(difference(term(0, -2), term(0, 0)) < 1e-12);
-    CHECK(difference(place(Grid{sample(13, {height, 5}), sample(15, {width, 6})}, q, k).term,
+    CHECK(difference(place(Grid{sample(13, {height, 5}), sample(15, {width, 6})}, q, k).term(),
                      term(0, 0)) > 1e-3);
 
     const Tensor h = sample(16, {batch, height, d}), w = sample(17, {batch, width, d});
@@ -198,7 +198,7 @@ TEST_CASE("ALiBi: the paper's slopes and biases") {
         for (const bool causal : {false, true}) {
             Alibi scheme = alibi(heads, offset);
             scheme.causal = causal;
-            const Var term = place(scheme, queries(n), keys(k)).term;
+            const Var term = place(scheme, queries(n), keys(k)).term();
             check_elements(unsqueeze(term, 0),
                            [&, offset = offset](int64_t, int64_t h, int64_t i, int64_t j) {
                                if (causal && j > i + offset) return -infinity;
@@ -207,7 +207,7 @@ TEST_CASE("ALiBi: the paper's slopes and biases") {
         }
     const Var one =
         place(Alibi{.slopes = Tensor::scalar(0.5)}, sample(1, {2, 3, d}), sample(2, {2, 3, d}))
-            .term;
+            .term();
     CHECK(one.shape() == Shape{3, 3});
     CHECK(one.dtype() == DType::f64);
 }

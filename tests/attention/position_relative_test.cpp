@@ -127,7 +127,7 @@ TEST_CASE("Transformer-XL equals the double loop, every option, with memory") {
     const Tensor q = queries(4), k = keys(7);
     const Var eq5 =
         log_sinusoid_kernel(matmul(q, transpose(w)), Tensor::arange(4) + 3.0, Tensor::arange(7));
-    CHECK(difference(place(cases[2].scheme, q, k).term, eq5) < 1e-12);
+    CHECK(difference(place(cases[2].scheme, q, k).term(), eq5) < 1e-12);
 }
 
 TEST_CASE("Transformer-XL by segments is one long pass, when the memory covers it") {
@@ -195,7 +195,7 @@ TEST_CASE("Shaw's look-up equals the double loop, every option") {
             };
             const Positioned p = place(scheme, q, k);
             check_elements(
-                p.term,
+                p.term(),
                 [&](int64_t b, int64_t h, int64_t i, int64_t j) {
                     double s = 0;
                     for (int64_t e = 0; e < d; ++e)
@@ -220,7 +220,7 @@ TEST_CASE("Shaw's look-up equals the double loop, every option") {
                 one.name);
         }
     // beyond the clip, distances share a row
-    const Var term = place(Lookup{.table = shared}, queries(9), keys(9)).term;
+    const Var term = place(Lookup{.table = shared}, queries(9), keys(9)).term();
     for (int64_t i = 0; i < 9; ++i) {
         const Var one = slice(term, -2, i, i + 1);
         for (int64_t j = 0; j < 9; ++j)
@@ -240,8 +240,8 @@ TEST_CASE("Music Transformer's skew is the look-up, under a causal mask") {
                 Shape(table.rank() == 3 ? Shape{heads, rows - 1, d} : Shape{rows - 1, d}),
                 DType::f64);
             const Lookup lookup{.table = concat({table, none}, -2), .offset = m - n};
-            const At want(place(lookup, q, k).term);
-            check_elements(place(Skew{.table = table, .offset = m - n}, q, k).term,
+            const At want(place(lookup, q, k).term());
+            check_elements(place(Skew{.table = table, .offset = m - n}, q, k).term(),
                            [&](int64_t b, int64_t h, int64_t i, int64_t j) {
                                return j > i + m - n ? -infinity : want(b, h, i, j);
                            });

@@ -49,7 +49,8 @@ struct At {
 /// The logits of exp(⟨q, k⟩/√d) times what the scheme adds.
 inline Var logits(const Positioned& p) {
     const Var dots = matmul(p.q, transpose(p.k)) / std::sqrt(double(p.q.size(-1)));
-    return p.term.defined() ? dots + p.term : dots;
+    const Var term = p.term();
+    return term.defined() ? dots + term : dots;
 }
 inline Var weights(const Position& scheme, const Var& q, const Var& k) {
     return softmax(logits(place(scheme, q, k)), -1);

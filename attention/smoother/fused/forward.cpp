@@ -125,6 +125,7 @@ bool can_fuse(const Var& q, const Var& k, const Var& v, const SmootherOptions& o
     const auto kind = options.normaliser.kind;
     const bool soft = kind == Normaliser::Kind::automatic || kind == Normaliser::Kind::softmax;
     if (kernel.direct || kernel.score != Kernel::Score::product || !soft) return false;
+    if (options.position.index() != 0 || options.dropout.rate != 0) return false;
     for (const Var& p : kernel.parameters)
         if (!p.is_constant()) return false;
     if (q.rank() < 2 || q.rank() != k.rank() || q.rank() != v.rank()) return false;

@@ -23,7 +23,7 @@ Var value_input(const Var& f, const Var& t, ValueInput which) {
 }
 
 Positioned place(const Absolute& scheme, const Var& q, const Var& k) {
-    return {add_positions(q, scheme.queries), add_positions(k, scheme.keys), {}};
+    return {add_positions(q, scheme.queries), add_positions(k, scheme.keys)};
 }
 
 }  // namespace mercer

@@ -1,7 +1,7 @@
 #include "attention/smoother/position/alibi.h"
 
+#include <algorithm>
 #include <bit>
-#include <cstdlib>
 
 #include "attention/smoother/position/relative.h"
 #include "autograd/functions.h"
@@ -23,11 +23,14 @@ Tensor alibi_slopes(int64_t heads) {
 Positioned place(const Alibi& scheme, const Var& q, const Var& k) {
     const PairLengths t = pair_lengths("alibi", q, k, scheme.offset);
     require_parameter("alibi", "slopes", scheme.slopes, 0, q, -1);
-    const Tensor bias = over_distances(t, [](int64_t s) { return -double(std::llabs(s)); });
+    // Row r holds j − i = r − (Tq − 1).
+    const int64_t rows = std::max<int64_t>(t.queries + t.keys - 1, 0);
+    const Tensor bias = -abs(Tensor::arange(rows, q.dtype(), double(1 - t.queries - t.offset)));
     const Var slopes = cast(scheme.slopes, q.dtype());
-    const Var term =
-        (slopes.rank() ? unsqueeze(unsqueeze(slopes, -1), -1) : slopes) * cast(bias, q.dtype());
-    return {q, k, scheme.causal ? hide_future(term, t) : term};
+    Positioned out{q, k};
+    out.relative = RelativeTerm{{}, (slopes.rank() ? unsqueeze(slopes, -1) : slopes) * bias};
+    if (scheme.causal) out.horizon = t.offset;
+    return out;
 }
 
 }  // namespace mercer

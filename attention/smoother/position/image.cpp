@@ -1,5 +1,6 @@
 #include "attention/smoother/position/image.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "attention/smoother/position/relative.h"
@@ -30,16 +31,18 @@ Positioned place(const Grid& scheme, const Var& q, const Var& k) {
                                      to_string(scheme.columns.shape()) + " do not make up keys " +
                                      to_string(k.shape()) + "; the length must be height·width");
     const double root = std::sqrt(double(q.size(-1)));
-    const auto gram = [&](const Var& x, int first, int second) {
-        return unsqueeze(unsqueeze(matmul(x * (1 / root), transpose(x)), first), second);
+    // [h_r, w_c] for every cell: the sum of both inner products is theirs.
+    const int64_t heads = std::max(scheme.rows.rank() > 2 ? scheme.rows.size(0) : 1,
+                                   scheme.columns.rank() > 2 ? scheme.columns.size(0) : 1);
+    const auto spread = [&](const Var& x, int axis) {
+        return broadcast_to(unsqueeze(x, axis), {heads, height, width, x.size(-1)});
     };
-    const Var both = gram(scheme.rows, -2, -1) + gram(scheme.columns, -3, -2);
-    Shape shape = both.shape();  // [H…, height, width, height, width]
-    shape.erase(shape.rank() - 1);
-    shape.erase(shape.rank() - 1);
+    const Var cells = concat({spread(scheme.rows, -2), spread(scheme.columns, -3)}, -1);
+    Shape shape = cells.shape();
+    shape.erase(shape.rank() - 2);
     shape[shape.rank() - 2] = t.keys;
-    shape[shape.rank() - 1] = t.keys;
-    return {q, k, reshape(both, shape)};
+    const Var both = reshape(cells, shape);
+    return {q, k, InnerTerm{both * (1 / root), both}};
 }
 
 }  // namespace mercer

@@ -10,32 +10,34 @@
 namespace mercer {
 namespace {
 
-// The row of a table of 2c + 1 for every pair: [1…, Tq, Tk], of `rank` axes.
-Tensor clipped_rows(const char* operation, const Var& table, const PairLengths& t, bool reversed,
-                    int rank) {
-    const int64_t rows = table.size(-2), c = rows / 2;
+// A table of 2c + 1 rows as rows of a relative term.
+Var rows_of(const char* operation, const Var& table, const PairLengths& t, bool reversed) {
+    const int64_t rows = table.size(-2);
     if (rows % 2 == 0)
         throw ShapeError(operation, "table " + to_string(table.shape()) +
                                         " needs an odd number 2c + 1 of rows, for −c to c");
-    const Tensor index =
-        over_distances(t, [&](int64_t s) { return std::clamp(reversed ? s : -s, -c, c) + c; });
-    Shape shape = Dims::filled(rank, 1);
-    shape[rank - 2] = t.queries;
-    shape[rank - 1] = t.keys;
-    return reshape(index, shape);
+    return index_select(table, clipped_rows(t, rows / 2, reversed), -2);
 }
 
-Var scale(const Var& term, const Var& q, bool scaled) {
-    return scaled ? term * (1 / std::sqrt(double(q.size(-1)))) : term;
+// q, or q/√d.
+Var scale(const Var& q, bool scaled) {
+    return scaled ? q * (1 / std::sqrt(double(q.size(-1)))) : q;
 }
 
 }  // namespace
 
 Positioned place(const Lookup& scheme, const Var& q, const Var& k) {
-    const PairLengths t = pair_lengths("lookup", q, k, scheme.offset);
-    require_parameter("lookup", "table", scheme.table, 2, q, q.size(-1));
-    const Tensor index = clipped_rows("lookup", scheme.table, t, scheme.reversed, q.rank());
-    return {q, k, scale(gather(matmul(q, transpose(scheme.table)), index, -1), q, scheme.scaled)};
+    constexpr const char* name = "lookup";
+    const PairLengths t = pair_lengths(name, q, k, scheme.offset);
+    require_parameter(name, "table", scheme.table, 2, q, q.size(-1));
+    Positioned out{q, k};
+    out.relative =
+        RelativeTerm{scale(q, scheme.scaled), rows_of(name, scheme.table, t, scheme.reversed)};
+    if (scheme.values.defined()) {
+        require_parameter(name, "table of values", scheme.values, 2, q, -1);
+        out.value_rows = rows_of(name, scheme.values, t, scheme.reversed);
+    }
+    return out;
 }
 
 Var relative_values(const Lookup& scheme, const Var& weights) {
@@ -44,8 +46,7 @@ Var relative_values(const Lookup& scheme, const Var& weights) {
         throw ShapeError(name, "weights " + to_string(weights.shape()) + " need two axes or more");
     const PairLengths t = pair_lengths(name, weights.size(-2), weights.size(-1), scheme.offset);
     require_parameter(name, "table of values", scheme.values, 2, weights, -1);
-    const Tensor index = clipped_rows(name, scheme.values, t, scheme.reversed, weights.rank());
-    return matmul(scatter_add(weights, index, -1, scheme.values.size(-2)), scheme.values);
+    return matmul(relative_unshift(weights), rows_of(name, scheme.values, t, scheme.reversed));
 }
 
 Positioned place(const Skew& scheme, const Var& q, const Var& k) {
@@ -62,8 +63,10 @@ Positioned place(const Skew& scheme, const Var& q, const Var& k) {
                                      " has fewer rows than " + std::to_string(t.keys) +
                                      " keys; make it longer, or use lookup, which clips");
     const Var near = slice(scheme.table, -2, rows - t.keys, rows);
-    const Var term = relative_shift(matmul(q, transpose(near)), t.keys);
-    return {q, k, hide_future(scale(term, q, scheme.scaled), t)};
+    Positioned out{q, k};
+    out.relative = RelativeTerm{scale(q, scheme.scaled), near};
+    out.horizon = t.offset;
+    return out;
 }
 
 }  // namespace mercer

@@ -21,8 +21,9 @@ struct Lookup {
     bool scaled = true;
     PositionOffset offset = {};
 };
-/// The term log L. O(Tq·(c·d + Tk)) time.
+/// The term log L, and the values' rows.
 MERCER_API Positioned place(const Lookup& scheme, const Var& q, const Var& k);
+
 /// Σ_j w_ij·a^V_{j − i}: weights [B…, Tq, Tk] to [B…, Tq, D], an addition to the output (Shaw Eq. 3).
 MERCER_API Var relative_values(const Lookup& scheme, const Var& weights);
 
@@ -34,7 +35,7 @@ struct Skew {
     bool scaled = true;
     PositionOffset offset = {};  // Tk − Tq, if given
 };
-/// The term skew(q·Eᵀ)/√d. O(Tq·Tk·d) time.
+/// The term skew(q·Eᵀ)/√d.
 MERCER_API Positioned place(const Skew& scheme, const Var& q, const Var& k);
 
 }  // namespace mercer

@@ -15,7 +15,7 @@ namespace mercer {
 
 /// q and k as they are.
 struct NoPosition {};
-inline Positioned place(const NoPosition&, const Var& q, const Var& k) { return {q, k, {}}; }
+inline Positioned place(const NoPosition&, const Var& q, const Var& k) { return {q, k}; }
 
 using Position =
     std::variant<NoPosition, Absolute, TransformerXl, Lookup, Skew, Symmetric, Grid, Rotary, Alibi>;

@@ -16,10 +16,28 @@
 namespace mercer {
 
 /// log k = log kernel(q, k) + term.
+/// ⟨x_i, y_j⟩: x [Tq, e], y [Tk, e], or with leading axes that end as q's do (or are 1).
+struct InnerTerm {
+    Var queries, keys;
+};
+/// ⟨x_i, r_{j − i + Tq − 1}⟩, or r itself where there are no x: rows r [R, e] or [H, R, e]; without x
+/// [R] or [H, R]. R ≤ Tq + Tk − 1; rows beyond are 0.
+struct RelativeTerm {
+    Var queries, rows;
+};
+
 struct Positioned {
     Var q, k;
-    /// Broadcasts to [B…, Tq, Tk]; undefined where the scheme has none. −∞ where the scheme hides.
-    Var term;
+    std::optional<InnerTerm> inner{};
+    std::optional<RelativeTerm> relative{};
+    /// Keys j > i + horizon are hidden.
+    std::optional<int64_t> horizon{};
+    /// Σ_j w_ij·r_{j − i + Tq − 1} joins the output: rows as above, of the values' width.
+    Var value_rows{};
+
+    /// All of it for all pairs: broadcasts to [B…, Tq, Tk]; undefined where the scheme has none. −∞
+    /// beyond the horizon.
+    MERCER_API Var term() const;
 };
 
 /// Query i stands where key i + offset does. It must be said where Tq ≠ Tk: Tk − Tq for keys that

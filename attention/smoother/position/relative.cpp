@@ -1,5 +1,6 @@
 #include "attention/smoother/position/relative.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -46,6 +47,53 @@ void require_parameter(const char* operation, const char* what, const Var& param
 Var hide_future(const Var& term, const PairLengths& t) {
     const Tensor future = over_distances(t, [](int64_t s) { return int64_t(s < 0); });
     return masked_fill(term, not_equal(future, 0.0), -std::numeric_limits<double>::infinity());
+}
+
+Tensor clipped_rows(const PairLengths& t, int64_t c, bool reversed) {
+    const int64_t rows = std::max<int64_t>(t.queries + t.keys - 1, 0);
+    Tensor out = Tensor::empty({rows}, DType::i64);
+    for (int64_t r = 0; r < rows; ++r) {
+        const int64_t ahead = r - (t.queries - 1) - t.offset;  // j − i, both in place
+        out.mutable_data<int64_t>()[r] = std::clamp(reversed ? -ahead : ahead, -c, c) + c;
+    }
+    return out;
+}
+
+Var Positioned::term() const {
+    const int64_t queries = q.size(-2), keys = k.size(-2);
+    Var sum;
+    const auto add = [&](const Var& x) { sum = sum.defined() ? sum + x : x; };
+    if (inner) add(matmul(inner->queries, transpose(inner->keys)));
+    if (relative) {
+        const auto& [x, rows] = *relative;
+        if (x.defined()) {
+            add(relative_shift(matmul(x, transpose(rows)), keys));
+        } else {
+            Shape shape = rows.shape();
+            shape.push_back(shape.back());
+            shape[shape.rank() - 2] = queries;
+            add(relative_shift(broadcast_to(unsqueeze(rows, -2), shape), keys));
+        }
+    }
+    return sum.defined() && horizon ? hide_future(sum, {queries, keys, *horizon}) : sum;
+}
+
+Var relative_unshift(const Var& w) {
+    const int64_t queries = w.size(-2), keys = w.size(-1), columns = queries + keys - 1;
+    if (queries < 2) return w;
+    // In rows of R, w_ij is at i·R + j − i + Tq − 1 = i·(R − 1) + j + (Tq − 1): rows of R − 1, moved.
+    Dims none = Dims::filled(w.rank(), 0), after = none;
+    after[w.rank() - 1] = columns - 1 - keys;
+    const auto span = [](const Dims& d) { return std::span(d.begin(), d.end()); };
+    Shape flat = w.shape();
+    flat.erase(flat.rank() - 1);
+    flat[flat.rank() - 1] = queries * (columns - 1);
+    const Var row = reshape(pad(w, span(none), span(after)), flat);
+    Dims before = Dims::filled(flat.rank(), 0), end = before;
+    before[flat.rank() - 1] = queries - 1, end[flat.rank() - 1] = 1;
+    Shape out = w.shape();
+    out[w.rank() - 1] = columns;
+    return reshape(pad(row, span(before), span(end)), out);
 }
 
 Var relative_shift(const Var& x, int64_t keys) {

@@ -41,5 +41,10 @@ Var hide_future(const Var& term, const PairLengths& t);
 /// column of zeros and a reshape, no index (Dai et al. 2019, appendix B; Huang et al. 2018, section
 /// 3.4.1).
 MERCER_API Var relative_shift(const Var& x, int64_t keys);
+/// The inverse: w [..., Tq, Tk] to [..., Tq, Tq + Tk − 1], w_ij in column j − i + Tq − 1.
+MERCER_API Var relative_unshift(const Var& w);
+/// Where row r of a term's rows looks a table up: row clamp(s, −c, c) + c of 2c + 1, s = j − i or,
+/// reversed, i − j. [Tq + Tk − 1]
+Tensor clipped_rows(const PairLengths& t, int64_t c, bool reversed);
 
 }  // namespace mercer

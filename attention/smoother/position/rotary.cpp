@@ -31,7 +31,7 @@ Positioned place(const Rotary& scheme, const Var& q, const Var& k) {
         return rotate_pairs(x, Tensor::arange(length, DType::f64, double(first)), scheme.layout,
                             scheme.base, scheme.width);
     };
-    return {turn(q, t.queries, t.offset), turn(k, t.keys, 0), {}};
+    return {turn(q, t.queries, t.offset), turn(k, t.keys, 0)};
 }
 
 }  // namespace mercer

@@ -39,13 +39,13 @@ Symmetric symmetric(const Var& t, const Var& weight, PositionOffset offset) {
 
 Positioned place(const Symmetric& scheme, const Var& q, const Var& k) {
     const auto [tq, tk] = rows_of(scheme, q, k);
-    return {q, k, matmul(tq * (1 / std::sqrt(double(q.size(-1)))), transpose(tk))};
+    return {q, k, InnerTerm{tq * (1 / std::sqrt(double(q.size(-1)))), tk}};
 }
 
 Positioned joined(const Symmetric& scheme, const Var& q, const Var& k) {
     const auto [tq, tk] = rows_of(scheme, q, k);
     const double d = double(q.size(-1)), both = d + double(tq.size(-1));
-    return {beside(q, tq) * std::sqrt(both / d), beside(k, tk), {}};
+    return {beside(q, tq) * std::sqrt(both / d), beside(k, tk)};
 }
 
 }  // namespace mercer

@@ -48,10 +48,12 @@ Positioned place(const TransformerXl& scheme, const Var& q, const Var& k) {
     }
     const Var encoded = sinusoidal_encoding(distances, scheme.weight.size(-2), q.dtype(),
                                             {.layout = scheme.layout});
-    const Var rows = matmul(encoded, scheme.weight);
-    Var term = relative_shift(matmul(plus_bias("v", q, scheme.v), transpose(rows)), t.keys);
-    if (scheme.scale_positions) term = term * (1 / std::sqrt(double(q.size(-1))));
-    return {plus_bias("u", q, scheme.u), k, scheme.causal ? hide_future(term, t) : term};
+    Var x = plus_bias("v", q, scheme.v);
+    if (scheme.scale_positions) x = x * (1 / std::sqrt(double(q.size(-1))));
+    Positioned out{plus_bias("u", q, scheme.u), k};
+    out.relative = RelativeTerm{x, matmul(encoded, scheme.weight)};
+    if (scheme.causal) out.horizon = t.offset;
+    return out;
 }
 
 Var with_memory(const Var& memory, const Var& x) {
