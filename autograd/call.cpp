@@ -68,19 +68,13 @@ size_t choice_named(const std::string& name, std::span<const std::string_view> n
     return size_t(at - names.begin());
 }
 
-Callable describe(const OperationInfo& info, std::vector<Parameter> parameters, bool differentiable,
-                  std::vector<Var> (*invoke)(std::span<const Argument>)) {
-    std::string_view signature = info.signature, results = "out";
-    if (const size_t arrow = signature.find("->"); arrow != signature.npos) {
-        results = signature.substr(arrow + 2);
-        signature = signature.substr(0, arrow);
-    }
+void read_signature(std::string_view name, std::string_view signature,
+                    std::vector<Parameter>& parameters) {
     const auto parts = split(signature, ',');
     if (parts.size() != parameters.size())
-        throw ValueError("ops.def", std::string(info.name) + ": the signature names " +
-                                        std::to_string(parts.size()) +
-                                        " parameters, the function takes " +
-                                        std::to_string(parameters.size()));
+        throw ValueError(
+            "ops.def", std::string(name) + ": the signature names " + std::to_string(parts.size()) +
+                           " parameters, the function takes " + std::to_string(parameters.size()));
     for (size_t i = 0; i < parts.size(); ++i) {
         Parameter& p = parameters[i];
         std::string_view text = parts[i];
@@ -97,6 +91,16 @@ Callable describe(const OperationInfo& info, std::vector<Parameter> parameters, 
             text.remove_suffix(1);
         p.name = text;
     }
+}
+
+Callable describe(const OperationInfo& info, std::vector<Parameter> parameters, bool differentiable,
+                  std::vector<Var> (*invoke)(std::span<const Argument>)) {
+    std::string_view signature = info.signature, results = "out";
+    if (const size_t arrow = signature.find("->"); arrow != signature.npos) {
+        results = signature.substr(arrow + 2);
+        signature = signature.substr(0, arrow);
+    }
+    read_signature(info.name, signature, parameters);
     const bool list = results.ends_with("...");
     if (list) results.remove_suffix(3);
     Callable c{&info, std::move(parameters), {}, list, differentiable, invoke};
@@ -142,14 +146,6 @@ size_t distance(std::string_view a, std::string_view b) {
 
 using Names = std::vector<std::string_view>;
 
-std::string nearest(std::string_view name, const Names& names) {
-    std::string_view best;
-    size_t least = name.size() / 2 + 1;
-    for (std::string_view n : names)
-        if (const size_t d = distance(name, n); d < least) best = n, least = d;
-    return best.empty() ? "" : "; did you mean '" + std::string(best) + "'?";
-}
-
 bool within(const std::string& range, double x) {
     const size_t comma = range.find(',');
     const double low = binding::number(std::string_view(range).substr(1, comma - 1));
@@ -159,16 +155,19 @@ bool within(const std::string& range, double x) {
            (range.back() == ']' ? x <= high : x < high);
 }
 
-Attribute converted(const Callable& f, const Parameter& p, const Attribute& given) {
+Attribute converted(std::string_view name, const Parameter& p, const Attribute& given) {
     const auto wrong = [&]() -> ValueError {
-        return ValueError(f.info->name, "attribute '" + p.name + "' must be " + p.type);
+        return ValueError(name, "attribute '" + p.name + "' must be " + p.type);
     };
     Attribute a = given;
-    if (p.type == "int") {
+    if (p.type.starts_with("int") && p.type != "ints") {
         if (const double* x = std::get_if<double>(&a);
             x && *x == std::floor(*x) && std::abs(*x) < 9e15)
             a = int64_t(*x);
-        if (!std::holds_alternative<int64_t>(a)) throw wrong();
+        const std::string* none = std::get_if<std::string>(&a);
+        if (!std::holds_alternative<int64_t>(a) &&
+            !(none && p.type == "int|none" && *none == "none"))
+            throw wrong();
     } else if (p.type == "float") {
         if (const int64_t* x = std::get_if<int64_t>(&a)) a = double(*x);
         if (const std::string* s = std::get_if<std::string>(&a); s && (*s == "inf" || *s == "-inf"))
@@ -184,8 +183,8 @@ Attribute converted(const Callable& f, const Parameter& p, const Attribute& give
     if (!p.range.empty()) {
         const double x = p.type == "int" ? double(std::get<int64_t>(a)) : std::get<double>(a);
         if (!within(p.range, x))
-            throw ValueError(f.info->name, "attribute '" + p.name + "' = " + std::to_string(x) +
-                                               " is outside " + p.range);
+            throw ValueError(name, "attribute '" + p.name + "' = " + std::to_string(x) +
+                                       " is outside " + p.range);
     }
     return a;
 }
@@ -198,48 +197,60 @@ const Callable& callable(std::string_view name) {
         if (c.info->name == name) return c;
         names.push_back(c.info->name);
     }
-    throw ValueError("call",
-                     "no operation is called '" + std::string(name) + "'" + nearest(name, names));
+    throw ValueError(
+        "call", "no operation is called '" + std::string(name) + "'" + suggestion(name, names));
 }
 
-std::vector<Var> call(const Callable& f, const Operands& operands, const Attributes& attributes) {
+std::string suggestion(std::string_view name, std::span<const std::string_view> names) {
+    std::string_view best;
+    size_t least = name.size() / 2 + 1;
+    for (std::string_view n : names)
+        if (const size_t d = distance(name, n); d < least) best = n, least = d;
+    return best.empty() ? "" : "; did you mean '" + std::string(best) + "'?";
+}
+
+std::vector<Argument> arguments_for(std::string_view name, std::span<const Parameter> parameters,
+                                    const Operands& operands, const Attributes& attributes) {
     Names operand_names, attribute_names;
-    for (const Parameter& p : f.parameters)
+    for (const Parameter& p : parameters)
         (p.kind == Parameter::Kind::attribute ? attribute_names : operand_names).push_back(p.name);
     const auto known = [&](const Names& names, const std::string& given, const char* what) {
         if (std::find(names.begin(), names.end(), given) == names.end())
-            throw ValueError(f.info->name, std::string(what) + " '" + given + "' is unknown" +
-                                               nearest(given, names));
+            throw ValueError(
+                name, std::string(what) + " '" + given + "' is unknown" + suggestion(given, names));
     };
     for (const auto& [given, unused] : operands) known(operand_names, given, "argument");
     for (const auto& [given, unused] : attributes) known(attribute_names, given, "attribute");
 
     std::vector<Argument> arguments;
-    for (const Parameter& p : f.parameters) {
+    for (const Parameter& p : parameters) {
         if (p.kind == Parameter::Kind::attribute) {
             const auto given = attributes.find(p.name);
             if (given != attributes.end())
-                arguments.push_back(converted(f, p, given->second));
+                arguments.push_back(converted(name, p, given->second));
             else if (p.fallback)
                 arguments.push_back(*p.fallback);
             else
-                throw ValueError(f.info->name,
-                                 "attribute '" + p.name + "' (" + p.type + ") is missing");
+                throw ValueError(name, "attribute '" + p.name + "' (" + p.type + ") is missing");
             continue;
         }
         const auto given = operands.find(p.name);
         if (given == operands.end()) {
             if (!p.optional && p.kind != Parameter::Kind::values)
-                throw ValueError(f.info->name, "argument '" + p.name + "' is missing");
+                throw ValueError(name, "argument '" + p.name + "' is missing");
             arguments.push_back(std::vector<Var>{});
         } else {
             if (p.kind != Parameter::Kind::values && given->second.size() != 1)
-                throw ValueError(f.info->name, "argument '" + p.name + "' is one tensor, not " +
-                                                   std::to_string(given->second.size()));
+                throw ValueError(name, "argument '" + p.name + "' is one tensor, not " +
+                                           std::to_string(given->second.size()));
             arguments.push_back(given->second);
         }
     }
-    return f.invoke(arguments);
+    return arguments;
+}
+
+std::vector<Var> call(const Callable& f, const Operands& operands, const Attributes& attributes) {
+    return f.invoke(arguments_for(f.info->name, f.parameters, operands, attributes));
 }
 
 }  // namespace mercer

@@ -20,7 +20,7 @@ struct Parameter {
     Kind kind;  // differentiable, not differentiable, a list of values, or an attribute
     std::string name;
     std::string
-        type;  // of an attribute: bool, int, float, ints, dtype, key, text, or its choices "valid|same"
+        type;  // of an attribute: bool, int, int|none, float, ints, dtype, key, text, or its choices "valid|same"
     std::optional<Attribute> fallback;  // none: it must be given
     std::string range;                  // "[0,1)", empty where any will do
     bool optional = false;              // an operand that may be absent
@@ -46,8 +46,16 @@ MERCER_API const Callable& callable(std::string_view name);
 using Operands = std::map<std::string, std::vector<Var>, std::less<>>;
 using Attributes = std::map<std::string, Attribute, std::less<>>;
 
-/// Calls it. ValueError names the parameter that is missing, unknown (with the nearest name), of a wrong type or out of
-/// range; the operation's own errors pass through. Numbers convert where exact (2 for a float, 2.0 for an int).
+/// The argument of each parameter of `name`, defaults included. ValueError names the parameter that is missing, unknown
+/// (with the nearest name), of a wrong type or out of range. Numbers convert where exact (2 for a float, 2.0 for an int).
+MERCER_API std::vector<Argument> arguments_for(std::string_view name,
+                                               std::span<const Parameter> parameters,
+                                               const Operands& operands,
+                                               const Attributes& attributes);
+/// "; did you mean '…'?" with the one among `names` that is nearest, or nothing.
+MERCER_API std::string suggestion(std::string_view name, std::span<const std::string_view> names);
+
+/// Calls it, with arguments_for(…); the operation's own errors pass through.
 MERCER_API std::vector<Var> call(const Callable& function, const Operands& operands,
                                  const Attributes& attributes);
 

@@ -13,8 +13,8 @@
 
 namespace mercer::binding {
 
-DType dtype_named(const std::string& name);
-size_t choice_named(const std::string& name, std::span<const std::string_view> names);
+MERCER_API DType dtype_named(const std::string& name);
+MERCER_API size_t choice_named(const std::string& name, std::span<const std::string_view> names);
 
 /// One parameter of C++ type T: its kind, its type's name, and its argument as a T.
 template <class T>
@@ -78,6 +78,15 @@ template <>
 struct Held<double> : Plain<double> {
     using Plain::Plain;
     static std::string type() { return "float"; }
+};
+template <>
+struct Held<std::optional<int64_t>> : AttributeType {
+    std::optional<int64_t> value;
+    explicit Held(const Argument& a) {
+        if (const auto* given = std::get_if<int64_t>(&std::get<1>(a))) value = *given;
+    }
+    static std::string type() { return "int|none"; }
+    std::optional<int64_t> get() const { return value; }
 };
 template <>
 struct Held<std::string_view> : AttributeType {
@@ -166,13 +175,18 @@ struct Binder {
     static constexpr auto pick(R (*f)(A...)) {
         return f;
     }
-    template <auto f>
-    static std::vector<Var> invoke(std::span<const Argument> arguments) {
+    /// f(arguments…)
+    template <class F>
+    static auto apply(const F& f, [[maybe_unused]] std::span<const Argument> arguments) {
         return [&]<size_t... i>(std::index_sequence<i...>) {
-            const std::tuple<Held<A>...> held{Held<A>(arguments[i])...};
-            return results(f(std::get<i>(held).get()...));
+            [[maybe_unused]] const std::tuple<Held<A>...> held{Held<A>(arguments[i])...};
+            return f(std::get<i>(held).get()...);
         }
         (std::index_sequence_for<A...>{});
+    }
+    template <auto f>
+    static std::vector<Var> invoke(std::span<const Argument> arguments) {
+        return results(apply(f, arguments));
     }
     template <class R>
     static constexpr bool differentiable(R (*)(A...)) {
@@ -188,9 +202,12 @@ struct BinderOf;
 template <class... A>
 struct BinderOf<void(A...)> : Binder<A...> {};
 
-/// Fills names, defaults and ranges of `parameters` from the operation's signature.
-Callable describe(const OperationInfo& info, std::vector<Parameter> parameters, bool differentiable,
-                  std::vector<Var> (*invoke)(std::span<const Argument>));
+/// Fills names, defaults and ranges of `parameters` from a signature as in ops.def, without results.
+MERCER_API void read_signature(std::string_view name, std::string_view signature,
+                               std::vector<Parameter>& parameters);
+MERCER_API Callable describe(const OperationInfo& info, std::vector<Parameter> parameters,
+                             bool differentiable,
+                             std::vector<Var> (*invoke)(std::span<const Argument>));
 
 }  // namespace mercer::binding
 

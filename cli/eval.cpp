@@ -3,55 +3,20 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 
-#include "autograd/call.h"
 #include "autograd/functions.h"
 #include "autograd/tape.h"
 #include "cli/exit_codes.h"
+#include "cli/ops.h"
+#include "cli/smoother_spec.h"
 #include "engine/error.h"
 #include "engine/io/safetensors.h"
 
 namespace mercer::cli {
 namespace {
-
-using Json = nlohmann::json;
-
-[[noreturn]] void refuse(const std::string& field, const std::string& what) {
-    throw FormatError("eval", field + ": " + what);
-}
-
-const Json& object(const Json& entry, const char* field) {
-    static const Json none = Json::object();
-    const auto at = entry.find(field);
-    if (at == entry.end()) return none;
-    if (!at->is_object()) refuse(field, "must be an object");
-    return *at;
-}
-
-const std::string& text(const std::string& field, const Json& value) {
-    if (!value.is_string()) refuse(field, "must be a string, the name of a tensor");
-    return value.get_ref<const std::string&>();
-}
-
-Attribute attribute(const std::string& field, const Json& value) {
-    if (value.is_boolean()) return value.get<bool>();
-    if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(INT64_MAX))
-        refuse(field, "does not fit 64 bits");
-    if (value.is_number_integer()) return value.get<int64_t>();
-    if (value.is_number()) return value.get<double>();
-    if (value.is_string()) return value.get<std::string>();
-    if (!value.is_array())
-        refuse(field, "must be a number, a boolean, a string or a list of integers");
-    std::vector<int64_t> list;
-    for (const Json& item : value) {
-        if (!item.is_number_integer()) refuse(field, "must be a list of integers");
-        list.push_back(item.get<int64_t>());
-    }
-    return list;
-}
 
 // What an entry of the specification asks for, on one tape.
 class Evaluation {
@@ -71,13 +36,10 @@ public:
         const auto op = entry_.find("op");
         if (op == entry_.end() || !op->is_string())
             refuse("op", "must name an operation; `mercer ops` lists them");
-        const Callable& function = callable(op->get_ref<const std::string&>());
+        const Callable& function = find_operation(op->get_ref<const std::string&>());
         read_dtype();
         read_inputs(function);
-        Attributes attributes;
-        for (const auto& [name, value] : object(entry_, "attrs").items())
-            attributes[name] = attribute("attrs." + name, value);
-        const std::vector<Var> results = call(function, operands_, attributes);
+        const std::vector<Var> results = function.invoke ? call_plain(function) : smooth(function);
         io::TensorMap out;
         write_results(function, results, out);
         write_gradients(function, results, out);
@@ -85,6 +47,40 @@ public:
     }
 
 private:
+    std::vector<Var> call_plain(const Callable& function) const {
+        Attributes attributes;
+        for (const auto& [name, value] : object(entry_, "attrs").items())
+            attributes[name] = attribute("attrs." + name, value);
+        return call(function, operands_, attributes);
+    }
+
+    // Its attributes are parts, which name inputs.
+    std::vector<Var> smooth(const Callable& function) {
+        const auto q = operands_.find("q");
+        const bool typed = q != operands_.end() && q->second.size() == 1;
+        std::set<std::string, std::less<>> used{"q", "k"};
+        if (function.info->name == "attend") used.insert("v");
+        SmootherOptions options = read_smoother(
+            function, object(entry_, "attrs"), typed ? q->second[0].dtype() : DType::f64,
+            [&](const std::string& field, const std::string& name) {
+                const auto at = operands_.find(name);
+                if (at == operands_.end()) refuse(field, "there is no input '" + name + "'");
+                if (at->second.size() != 1) refuse(field, "the input '" + name + "' is a list");
+                used.insert(name);
+                return at->second.front();
+            });
+        for (const auto& [name, list] : operands_)
+            if (!used.contains(name)) refuse("inputs." + name, "no part of attrs uses it");
+        options.report = &report_;
+        std::vector<bool> wanted;
+        for (const std::string& result : function.results)
+            wanted.push_back(object(entry_, "outputs").contains(result) ||
+                             object(entry_, "cotangents").contains(result));
+        std::vector<Var> results =
+            description::call_smoother(function, operands_, std::move(options), wanted);
+        return results;
+    }
+
     void read_dtype() {
         const auto at = entry_.find("dtype");
         if (at == entry_.end()) return;
@@ -111,6 +107,9 @@ private:
             const bool watched = gradients.contains(name) && function.differentiable;
             const auto add = [&](const Json& item) {
                 const Tensor x = read(field, item);
+                if (watched && !is_floating(x.dtype()))
+                    refuse("gradients." + name,
+                           "is " + std::string(name_of(x.dtype())) + ", which has no gradient");
                 list.push_back(watched ? tape_.watch(x) : Var(x));
             };
             if (value.is_array())
@@ -214,6 +213,7 @@ private:
     const io::Safetensors& in_;
     std::optional<DType> dtype_;
     Operands operands_;
+    SmootherReport report_;
     Tape tape_;
 };
 

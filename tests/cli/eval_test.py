@@ -66,9 +66,18 @@ check(len({o["name"] for o in ops}) == len(ops), "names are unique")
 for o in ops:
     check(set(o) == {"name", "arguments", "attributes", "results", "formula", "differentiable", "parity", "backends",
                      "source"}, o["name"])
-    check(o["formula"] and o["source"].startswith("engine/") and o["results"], o["name"])
+    check(o["formula"] and o["source"].startswith(("engine/", "attention/")) and o["results"], o["name"])
 by_name = {o["name"]: o for o in ops}
 check(by_name["softmax"]["attributes"] == [{"name": "axis", "type": "int", "default": -1}], "softmax's axis")
+parts = {a["name"]: {c["name"]: c for c in a["choices"]} for a in by_name["attend"]["attributes"]}
+for kind in ("kernel", "filter", "normaliser"):
+    check(len(parts[kind]) >= 6, "attend lists its choices of %s" % kind)
+    for c in parts[kind].values():
+        check(c["formula"] and c["source"] and c["title"], "%s says its formula and source" % c["name"])
+check(parts["kernel"]["polynomial"]["attributes"][0] == {"name": "degree", "type": "int", "default": 2, "range": "[1,inf)"},
+      "a kernel's attribute with its default and range")
+check(parts["kernel"]["additive"]["arguments"] == [{"name": "w", "list": False, "optional": False, "differentiable": True}],
+      "a kernel's argument")
 table = subprocess.run([mercer, "ops"], capture_output=True, text=True, check=True).stdout
 check(len(table.splitlines()) == len(ops), "the table has a line each")
 
@@ -123,6 +132,41 @@ run({"op": "softmax", "inputs": {"x": "x"}, "attrs": {"axis": {}}, "outputs": {"
 run({"op": "reshape", "inputs": {"x": "x"}, "attrs": {"shape": [1, 2.5]}, "outputs": {"out": "c"}}, 3, "attrs.shape: must be a list of integers")
 run({"op": "cholesky", "inputs": {"a": "y"}, "outputs": {"out": "c"}}, 3, "square")
 run({"op": "inverse", "inputs": {"a": "zero"}, "outputs": {"out": "c"}}, 3, "no tensor 'zero'")
+write(work / "smoother.safetensors", {
+    "q": ("F64", [3, 2], [1, 2, 3, 4, 5, 6]), "k": ("F64", [3, 2], [1, 0, 0, 1, 2, 2]), "n": ("I64", [1], [2]),
+    "v": ("F64", [3, 1], [1, 2, 3]), "h": ("F64", [2], [1, 2])})
+attend = {"op": "attend", "inputs": {"q": "q", "k": "k", "v": "v"}, "outputs": {"out": "o"}}
+for attrs, says in [
+        ({"kernel": "rbff"}, "attrs.kernel: [kernel] 'rbff' is unknown; did you mean 'rbf'? (there are dot_product,"),
+        ({"kernel": 3}, "attrs.kernel: must be a name"), ({"kernel": {"rbf": 3}}, "attrs.kernel.rbf: must be an object"),
+        ({"kernel": {"rbf": {}, "linear": {}}}, "attrs.kernel: must be a name"), ({"kernal": "rbf"}, "attrs.kernal: 'attend' has no such attribute; did you mean 'kernel'?"),
+        ({"kernel": {"polynomial": {"degree": 0}}}, "attrs.kernel: [polynomial] attribute 'degree' = 0.000000 is outside [1,inf)"),
+        ({"kernel": {"polynomial": {"degree": 1.5}}}, "attribute 'degree' must be int"), ({"kernel": {"rbf": {"scale": 1}}}, "attribute 'scale' is unknown"),
+        ({"kernel": "nadaraya_watson"}, "attrs.kernel: [nadaraya_watson] argument 'bandwidth' is missing"),
+        ({"kernel": {"nadaraya_watson": {"bandwidth": "x"}}}, "attrs.kernel.nadaraya_watson.bandwidth: there is no input 'x'"),
+        ({"kernel": {"nadaraya_watson": {"bandwidth": {}}}}, "attrs.kernel.nadaraya_watson.bandwidth: must be the name"),
+        ({"kernel": {"nadaraya_watson": {"bandwidth": -1}}}, "[nadaraya_watson] the bandwidth must be one positive number"),
+        ({"kernel": {"nadaraya_watson": {"bandwidth": 1, "profile": "round"}}}, "'round' is not among the choices"),
+        ({"kernel": {"additive": {"w": [1, 2, 3]}}}, "[additive] the weights (3) should be (2)"),
+        ({"filter": {"and": []}}, "attrs.filter.and: must be a list of filters"), ({"filter": {"and": ["causal", "windw"]}}, "attrs.filter.and[1]: [filter] 'windw' is unknown"),
+        ({"filter": {"or": [{"by_head": [{"window": {}}]}]}}, "attrs.filter.or[0].by_head[0]: [window] attribute 'w' (int) is missing"),
+        ({"filter": {"window": {"w": -3}}}, "attrs.filter: [window]"), ({"filter": {"padding": {"lengths": [[1, 2], [3]]}}}, "attrs.filter.padding.lengths: has rows of unequal lengths"),
+        ({"filter": {"padding": {"lengths": [[[1]]]}}}, "attrs.filter.padding.lengths: has more than two axes"),
+        ({"filter": {"graph": {"row_offsets": [0, 1], "columns": []}}}, "attrs.filter: [graph]"), ({"filter": {"mask": {"seen": [1, 0]}}}, "attrs.filter: [mask]"),
+        ({"filter": {"mask": {"seen": [[True, False]]}}}, "[mask] the mask (1,2) is asked"),
+        ({"filter": {"blocks": {"rows": 1, "columns": 1, "seen": [1]}}}, "attrs.filter: [blocks]"),
+        ({"normaliser": "division"}, "[attend] the kernel dot_product gives log weights"), ({"kernel": "linear", "normaliser": "softmax"}, "the kernel linear gives weights"),
+        ({"normaliser": "entmax"}, "attrs.normaliser: [entmax] argument 'alpha' is missing"), ({"colour": 1}, "attrs.colour")]:
+    run({**attend, "attrs": attrs}, 3, says, "smoother.safetensors")
+for change, says in [
+        ({"inputs": {"q": "q", "k": "k"}}, "[attend] argument 'v' is missing"), ({"inputs": {"q": "q", "k": "k", "v": "v", "h": "h"}}, "inputs.h: no part of attrs uses it"),
+        ({"inputs": {"q": "q", "k": "v", "v": "v"}}, "[attend] queries (3,2) and keys (3,1)"), ({"inputs": {"q": "q", "k": "k", "v": "n"}}, "[attend]"),
+        ({"inputs": {"q": ["q", "q"], "k": "k", "v": "v"}}, "'q' is one tensor"), ({"outputs": {"lse": "l"}}, "it has out, weights, fallbacks, nonpositive"),
+        ({"gradients": {"q": "dq"}}, "cotangents: are needed"),
+        ({"inputs": {"q": "q", "k": "k", "v": "v", "n": "n"}, "gradients": {"n": "dn"}}, "gradients.n: is i64, which has no gradient"),
+        ({"op": "log_weights", "inputs": {"q": "q", "k": "k"}, "attrs": {"kernel": "linear"}}, "[log_weights] the kernel linear gives weights"),
+        ({"op": "visible", "inputs": {"q": "q", "k": "k"}, "attrs": {"kernel": "rbf"}}, "attrs.kernel: 'visible' has no such attribute")]:
+    run({**attend, **change}, 3, says, "smoother.safetensors")
 for bad in ["", "{", "[1,", "nul", '{"op": "exp" "x"}', "[" * 100000]:
     run(bad, 3, "no JSON")
 run("3", 3, "must be an object")

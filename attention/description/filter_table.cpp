@@ -1,0 +1,132 @@
+// Filters by name.
+#include "attention/description/row.h"
+#include "engine/error.h"
+
+namespace mercer::description {
+namespace {
+
+// Pairs [n, 2] of blocks.
+Filter blocks_of(int64_t rows, int64_t columns, const Tensor& seen) {
+    if (seen.dtype() != DType::i64 || seen.rank() != 2 || seen.size(1) != 2)
+        throw ShapeError("blocks", "the pairs of blocks are i64 [n, 2], not " +
+                                       std::string(name_of(seen.dtype())) +
+                                       to_string(seen.shape()));
+    const std::vector<int64_t> flat = seen.to_vector<int64_t>();
+    std::vector<std::pair<int64_t, int64_t>> pairs;
+    for (size_t i = 0; i < flat.size(); i += 2) pairs.emplace_back(flat[i], flat[i + 1]);
+    return blocks(rows, columns, pairs);
+}
+
+// A mask [Tq, Tk], [B, Tq, Tk] or [B, H, Tq, Tk] (axes of size 1 are shared), asked pair by pair.
+Filter mask_of(const Tensor& seen) {
+    if (seen.dtype() != DType::boolean || seen.rank() < 2 || seen.rank() > 4)
+        throw ShapeError("mask", "a mask is bool [Tq, Tk], [B, Tq, Tk] or [B, H, Tq, Tk], not " +
+                                     std::string(name_of(seen.dtype())) + to_string(seen.shape()));
+    const auto size = [&](int axis) { return seen.rank() >= axis ? seen.size(-axis) : 1; };
+    const int64_t batches = size(seen.rank() == 3 ? 3 : 4), heads = seen.rank() == 3 ? 1 : size(3),
+                  queries = size(2), keys = size(1);
+    const auto inside = [](int64_t i, int64_t n) { return n == 1 ? 0 : i < n ? i : -1; };
+    return filter(
+        [=, seen = seen.contiguous()](const Seat& s) {
+            const int64_t b = inside(s.batch, batches), h = inside(s.head, heads);
+            if (b < 0 || h < 0 || s.query >= queries || s.key >= keys)
+                throw ShapeError("mask", "the mask " + to_string(seen.shape()) +
+                                             " is asked about query " + std::to_string(s.query) +
+                                             " and key " + std::to_string(s.key) +
+                                             " of batch entry " + std::to_string(s.batch) +
+                                             " and head " + std::to_string(s.head));
+            return seen.data<bool>()[((b * heads + h) * queries + s.query) * keys + s.key];
+        },
+        batches > 1, heads > 1);
+}
+
+}  // namespace
+
+std::span<const Part<Filter>> filters() {
+    static const Part<Filter> rows[] = {
+        row(
+            "full", "Everything", "", "\\text{all } j", "Tsai et al. 2019, section 2.2.4",
+            +[] { return full(); }),
+        row(
+            "causal", "Causal", "offset=none", "j \\le i + o", "Tsai et al. 2019, section 2.2.4",
+            +[](std::optional<int64_t> offset) { return offset ? causal(*offset) : causal(); }),
+        row(
+            "window", "Sliding window", "w:, offset=0", "i + o - w < j \\le i + o",
+            "Child et al. 2019, section 4.2",
+            +[](int64_t w, int64_t offset) { return window(w, offset); }),
+        row(
+            "xl_memory", "Memory and causal", "memory:", "j \\le i + m",
+            "Dai et al. 2019, section 3.2", +[](int64_t memory) { return xl_memory(memory); }),
+        row(
+            "same_length", "Same length for all", "memory:, length:", "i + m - l < j \\le i + m",
+            "Dai et al. 2019, evaluation",
+            +[](int64_t memory, int64_t length) { return same_length(memory, length); }),
+        row(
+            "strided", "Sparse Transformer, strided",
+            "l:", "\\text{strided\\_local} \\cup \\text{strided\\_summary}",
+            "Child et al. 2019, section 4.3", +[](int64_t l) { return strided(l); }),
+        row(
+            "strided_local", "Strided: the near keys", "l:", "\\max(0, i - l) \\le j \\le i",
+            "Child et al. 2019, section 4.3", +[](int64_t l) { return strided_local(l); }),
+        row(
+            "strided_summary", "Strided: every l-th key", "l:", "j \\le i, (i - j) \\bmod l = 0",
+            "Child et al. 2019, section 4.3", +[](int64_t l) { return strided_summary(l); }),
+        row(
+            "fixed", "Sparse Transformer, fixed", "l:, c:, sub_blocks=1",
+            "\\text{fixed\\_local} \\cup \\text{fixed\\_summary}", "Child et al. 2019, section 4.3",
+            +[](int64_t l, int64_t c, int64_t sub_blocks) { return fixed(l, c, sub_blocks); }),
+        row(
+            "fixed_local", "Fixed: the block",
+            "l:", "\\lfloor j / l \\rfloor = \\lfloor i / l \\rfloor, j \\le i",
+            "Child et al. 2019, section 4.3", +[](int64_t l) { return fixed_local(l); }),
+        row(
+            "fixed_summary", "Fixed: summary columns", "l:, c:, sub_blocks=1",
+            "j \\bmod l \\ge l - c, j \\le i", "Child et al. 2019, section 4.3",
+            +[](int64_t l, int64_t c, int64_t sub_blocks) {
+                return fixed_summary(l, c, sub_blocks);
+            }),
+        row(
+            "padding", "Lengths with padding", "lengths", "j < n_b", "Vaswani et al. 2017",
+            +[](const Tensor& lengths) { return padding(lengths); }),
+        row(
+            "packed", "Packed sequences", "offsets, key_offsets?", "s(i) = s(j)",
+            "Dao et al. 2022, variable lengths",
+            +[](const Tensor& offsets, const Tensor& key_offsets) {
+                return key_offsets.defined() ? packed(offsets, key_offsets) : packed(offsets);
+            }),
+        row(
+            "graph", "Neighbours in a graph", "row_offsets, columns", "j \\in N(i)",
+            "Velickovic et al. 2018, section 2.1",
+            +[](const Tensor& row_offsets, const Tensor& columns) {
+                return graph(row_offsets, columns);
+            }),
+        row("blocks", "A list of blocks", "rows:, columns:, seen",
+            "(\\lfloor i / r \\rfloor, \\lfloor j / c \\rfloor) \\in S",
+            "Child et al. 2019, section 5.5", +&blocks_of),
+        row("mask", "Any mask", "seen", "m_{ij}", "Tsai et al. 2019, Definition 1", +&mask_of),
+    };
+    return rows;
+}
+
+std::span<const Join> joins() {
+    static const auto fold = [](const std::vector<Filter>& of, auto join) {
+        Filter out = of.front();
+        for (size_t i = 1; i < of.size(); ++i) out = join(out, of[i]);
+        return out;
+    };
+    static const Join rows[] = {
+        {"and", "Seen by all", "M_1 \\cap M_2", "Tsai et al. 2019, section 2.2.4",
+         [](const std::vector<Filter>& of) {
+             return fold(of, [](const Filter& a, const Filter& b) { return a & b; });
+         }},
+        {"or", "Seen by any", "M_1 \\cup M_2", "Child et al. 2019, section 4.3",
+         [](const std::vector<Filter>& of) {
+             return fold(of, [](const Filter& a, const Filter& b) { return a | b; });
+         }},
+        {"by_head", "Each head its own", "M_{h \\bmod n}", "Child et al. 2019, section 5.2",
+         [](const std::vector<Filter>& of) { return by_head(of); }},
+    };
+    return rows;
+}
+
+}  // namespace mercer::description

@@ -1,0 +1,142 @@
+#include "cli/smoother_spec.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "autograd/functions.h"
+#include "engine/error.h"
+
+namespace mercer::cli {
+namespace {
+
+using description::Part;
+
+class Reader {
+public:
+    Reader(DType dtype, const InputByName& input) : dtype_(dtype), input_(input) {}
+
+    template <class T>
+    T part(std::span<const Part<T>> rows, const char* kind, const std::string& field,
+           const Json& value) const {
+        const auto [name, given] = choice(field, value);
+        const std::string inside = field + "." + name;
+        Operands operands;
+        Attributes attributes;
+        return naming(field, [&] {
+            const Part<T>& row = description::named(rows, kind, name);
+            for (const auto& [key, item] : given->items()) {
+                const auto p = std::find_if(row.parameters.begin(), row.parameters.end(),
+                                            [&](const Parameter& q) { return q.name == key; });
+                if (p == row.parameters.end() || p->kind == Parameter::Kind::attribute)
+                    attributes[key] = attribute(inside + "." + key, item);
+                else
+                    operands[key] = {operand(inside + "." + key, *p, item)};
+            }
+            return row.make(arguments_for(name, row.parameters, operands, attributes));
+        });
+    }
+
+    Filter filter(const std::string& field, const Json& value) const {
+        if (value.is_object() && value.size() == 1)
+            for (const description::Join& join : description::joins())
+                if (value.begin().key() == join.name)
+                    return joined(join, field + "." + std::string(join.name), *value.begin());
+        return part(description::filters(), "filter", field, value);
+    }
+
+private:
+    Filter joined(const description::Join& join, const std::string& field, const Json& list) const {
+        if (!list.is_array() || list.empty()) refuse(field, "must be a list of filters");
+        std::vector<Filter> of;
+        for (size_t i = 0; i < list.size(); ++i)
+            of.push_back(filter(field + "[" + std::to_string(i) + "]", list[i]));
+        return naming(field, [&] { return join.make(of); });
+    }
+
+    // The part's own complaints, with the field.
+    template <class F>
+    static auto naming(const std::string& field, F f) -> decltype(f()) {
+        try {
+            return f();
+        } catch (const FormatError&) {
+            throw;
+        } catch (const Error& error) {
+            refuse(field, error.what());
+        }
+    }
+
+    static std::pair<std::string, const Json*> choice(const std::string& field, const Json& value) {
+        static const Json none = Json::object();
+        if (value.is_string()) return {value.get<std::string>(), &none};
+        if (!value.is_object() || value.size() != 1)
+            refuse(field, "must be a name, or an object of one name and its parameters");
+        if (!value.begin()->is_object())
+            refuse(field + "." + value.begin().key(), "must be an object of parameters");
+        return {value.begin().key(), &*value.begin()};
+    }
+
+    Var operand(const std::string& field, const Parameter& p, const Json& value) const {
+        if (value.is_string()) return input_(field, value.get<std::string>());
+        std::vector<double> numbers;
+        const Shape shape = flatten(field, value, numbers);
+        const bool flags = std::all_of(numbers.begin(), numbers.end(),
+                                       [](double x) { return x == 0 || x == 1; }) &&
+                           holds_flags(value);
+        const bool constant = p.kind == Parameter::Kind::constant;
+        const Tensor all = Tensor::from(numbers, shape);
+        return cast(all, !constant ? dtype_ : flags ? DType::boolean : DType::i64);
+    }
+
+    static bool holds_flags(const Json& value) {
+        return value.is_array() ? !value.empty() && holds_flags(value[0]) : value.is_boolean();
+    }
+
+    static Shape flatten(const std::string& field, const Json& value,
+                         std::vector<double>& numbers) {
+        if (value.is_number() || value.is_boolean()) {
+            numbers.push_back(value.is_boolean() ? double(value.get<bool>()) : value.get<double>());
+            return {};
+        }
+        if (!value.is_array())
+            refuse(field, "must be the name of an input, a number, or a list of numbers");
+        Shape out;
+        for (size_t i = 0; i < value.size(); ++i) {
+            const Shape one = flatten(field, value[i], numbers);
+            if (i > 0 && !(one == out)) refuse(field, "has rows of unequal lengths");
+            out = one;
+        }
+        if (out.rank() > 1) refuse(field, "has more than two axes; give it as an input");
+        Shape shape{int64_t(value.size())};
+        for (int a = 0; a < out.rank(); ++a) shape.push_back(out[a]);
+        return shape;
+    }
+
+    DType dtype_;
+    const InputByName& input_;
+};
+
+}  // namespace
+
+SmootherOptions read_smoother(const Callable& operation, const Json& attrs, DType dtype,
+                              const InputByName& input) {
+    for (const auto& [name, value] : attrs.items()) {
+        std::vector<std::string_view> names;
+        for (const Parameter& p : operation.parameters)
+            if (p.kind == Parameter::Kind::attribute) names.push_back(p.name);
+        if (std::find(names.begin(), names.end(), name) == names.end())
+            refuse("attrs." + name, "'" + std::string(operation.info->name) +
+                                        "' has no such attribute" + suggestion(name, names));
+    }
+    const Reader reader(dtype, input);
+    SmootherOptions options;
+    if (const auto at = attrs.find("kernel"); at != attrs.end())
+        options.kernel = reader.part(description::kernels(), "kernel", "attrs.kernel", *at);
+    if (const auto at = attrs.find("filter"); at != attrs.end())
+        options.filter = reader.filter("attrs.filter", *at);
+    if (const auto at = attrs.find("normaliser"); at != attrs.end())
+        options.normaliser =
+            reader.part(description::normalisers(), "normaliser", "attrs.normaliser", *at);
+    return options;
+}
+
+}  // namespace mercer::cli

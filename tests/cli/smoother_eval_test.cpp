@@ -1,0 +1,269 @@
+// smoother_eval_test MERCER: every kernel, filter, position and normaliser through `mercer eval`, against the library's
+// own result, values and gradients to the bit.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <set>
+#include <string>
+
+#include "attention/description/parts.h"
+#include "autograd/functions.h"
+#include "autograd/tape.h"
+#include "engine/io/safetensors.h"
+#include "engine/random.h"
+#include "tests/support/bits.h"
+#include "tests/support/files.h"
+
+using namespace mercer;
+
+namespace {
+
+constexpr int64_t batches = 2, heads = 2, queries = 6, keys = 6, width = 4, value_width = 3;
+
+Tensor sample(uint64_t stream, const Shape& shape) {
+    return randn(Key{90, stream}, shape, DType::f64);
+}
+
+// What cases name, and what the options by hand take.
+struct Inputs {
+    Tape tape;
+    io::TensorMap tensors{
+        {"q", sample(1, {batches, heads, queries, width})},
+        {"k", sample(2, {batches, heads, keys, width})},
+        {"v", sample(3, {batches, heads, keys, value_width})},
+        {"g", sample(4, {batches, heads, queries, value_width})},
+        {"gw", sample(5, {batches, heads, queries, keys})},
+        {"h", Tensor::scalar(2.5, DType::f64)},
+        {"t", Tensor::scalar(1.5, DType::f64)},
+        {"alpha", Tensor::scalar(1.7, DType::f64)},
+        {"w", sample(6, {width})},
+        {"mask", greater(sample(7, {queries, keys}), -0.5)},
+        {"mask4", greater(sample(8, {batches, heads, queries, keys}), -0.5)},
+        {"lengths", Tensor::from(std::vector<int64_t>{5, 3})},
+        {"offsets", Tensor::from(std::vector<int64_t>{0, 2, 6})},
+        {"rows", Tensor::from(std::vector<int64_t>{0, 2, 3, 3, 5, 6, 8})},
+        {"columns", Tensor::from(std::vector<int64_t>{0, 4, 1, 2, 3, 5, 0, 5})},
+    };
+    std::map<std::string, Var, std::less<>> vars;
+
+    Inputs() {
+        for (const auto& [name, x] : tensors)
+            vars[name] = x.dtype() == DType::f64 ? tape.watch(x) : Var(x);
+    }
+    const Var& operator()(const std::string& name) const { return vars.at(name); }
+    const Tensor& of(const std::string& name) const { return tensors.at(name); }
+};
+
+struct Case {
+    std::string attrs;
+    std::vector<std::string> uses;  // inputs beside q, k, v
+    SmootherOptions options;
+};
+
+std::vector<Case> cases(const Inputs& in) {
+    std::vector<Case> out;
+    const auto kernel = [&](std::string text, Kernel k, std::vector<std::string> uses = {}) {
+        out.push_back({R"("kernel": )" + text, uses, {.kernel = std::move(k)}});
+    };
+    kernel(R"("dot_product")", dot_product());
+    kernel(R"({"luong_dot": {"scale": 0.7}})", dot_product(0.7));
+    kernel(R"("linear")", linear());
+    kernel(R"({"polynomial": {"degree": 3, "offset": 4, "scale": 0.5}})", polynomial(3, 4, 0.5));
+    kernel(R"("rbf")", rbf());
+    kernel(R"("rbf_similarity")", rbf_similarity());
+    kernel(R"({"expsin": {"period": 1.5}})", expsin(1.5));
+    kernel(R"({"cosine": {"temperature": "t"}})", cosine(in("t")), {"t"});
+    kernel(R"("cosine")", cosine());
+    kernel(R"({"additive": {"w": "w"}})", additive(in("w")), {"w"});
+    kernel(R"({"additive": {"w": [1, -0.5, 2, 0.25]}})",
+           additive(Tensor::from(std::vector<double>{1, -0.5, 2, 0.25})));
+    kernel(R"({"nadaraya_watson": {"bandwidth": 0.5}})", nadaraya_watson(0.5));
+    const char* profiles[] = {"gaussian", "boxcar",    "triangular", "epanechnikov",
+                              "biweight", "triweight", "laplace",    "constant"};
+    for (int p = 0; p < 8; ++p)
+        kernel(R"({"nadaraya_watson": {"bandwidth": "h", "profile": ")" + std::string(profiles[p]) +
+                   "\"}}",
+               nadaraya_watson(Profile(p), in("h")), {"h"});
+
+    const auto filtered = [&](std::string text, Filter f, std::vector<std::string> uses = {}) {
+        out.push_back({R"("kernel": "rbf", "filter": )" + text,
+                       uses,
+                       {.kernel = rbf(), .filter = std::move(f)}});
+    };
+    filtered(R"("full")", full());
+    filtered(R"("causal")", causal());
+    filtered(R"({"causal": {"offset": 2}})", causal(2));
+    filtered(R"({"window": {"w": 3, "offset": 1}})", window(3, 1));
+    filtered(R"({"xl_memory": {"memory": 1}})", xl_memory(1));
+    filtered(R"({"same_length": {"memory": 2, "length": 3}})", same_length(2, 3));
+    filtered(R"({"strided": {"l": 3}})", strided(3));
+    filtered(R"({"strided_local": {"l": 3}})", strided_local(3));
+    filtered(R"({"strided_summary": {"l": 3}})", strided_summary(3));
+    filtered(R"({"fixed": {"l": 3, "c": 1}})", fixed(3, 1));
+    filtered(R"({"fixed_local": {"l": 3}})", fixed_local(3));
+    filtered(R"({"fixed_summary": {"l": 4, "c": 2, "sub_blocks": 2}})", fixed_summary(4, 2, 2));
+    filtered(R"({"padding": {"lengths": "lengths"}})", padding(in.of("lengths")), {"lengths"});
+    filtered(R"({"padding": {"lengths": [4, 0]}})",
+             padding(Tensor::from(std::vector<int64_t>{4, 0})));
+    filtered(R"({"packed": {"offsets": "offsets"}})", packed(in.of("offsets")), {"offsets"});
+    filtered(R"({"packed": {"offsets": [0, 3, 6], "key_offsets": "offsets"}})",
+             packed(Tensor::from(std::vector<int64_t>{0, 3, 6}), in.of("offsets")), {"offsets"});
+    filtered(R"({"graph": {"row_offsets": "rows", "columns": "columns"}})",
+             graph(in.of("rows"), in.of("columns")), {"rows", "columns"});
+    const std::pair<int64_t, int64_t> pairs[] = {{0, 0}, {1, 2}, {2, 1}};
+    filtered(R"({"blocks": {"rows": 2, "columns": 2, "seen": [[0, 0], [1, 2], [2, 1]]}})",
+             blocks(2, 2, pairs));
+    const auto masked = [&](const std::string& name, bool wide) {
+        const Tensor m = in.of(name);
+        return filter(
+            [=](const Seat& s) {
+                const int64_t row = wide ? (s.batch * heads + s.head) * queries : 0;
+                return m.data<bool>()[(row + s.query) * keys + s.key];
+            },
+            wide, wide);
+    };
+    filtered(R"({"mask": {"seen": "mask"}})", masked("mask", false), {"mask"});
+    filtered(R"({"mask": {"seen": "mask4"}})", masked("mask4", true), {"mask4"});
+    filtered(R"({"and": ["causal", {"window": {"w": 4}}, {"mask": {"seen": "mask"}}]})",
+             causal() & window(4) & masked("mask", false), {"mask"});
+    filtered(R"({"or": [{"window": {"w": 1}}, {"strided_summary": {"l": 2}}]})",
+             window(1) | strided_summary(2));
+    filtered(R"({"by_head": ["causal", {"and": ["full", {"window": {"w": 2}}]}]})",
+             by_head({causal(), full() & window(2)}));
+
+    const auto normal = [&](std::string text, Kernel k, Normaliser n,
+                            std::vector<std::string> uses = {}) {
+        out.push_back(
+            {(k.direct ? R"("kernel": "linear", "normaliser": )" : R"("normaliser": )") + text,
+             uses,
+             {.kernel = std::move(k), .normaliser = std::move(n)}});
+    };
+    normal(R"("automatic")", dot_product(), {});
+    normal(R"("softmax")", dot_product(), softmax_weights());
+    normal(R"("division")", linear(), division());
+    normal(R"("sparsemax")", dot_product(), sparsemax_weights());
+    normal(R"("entmax15")", dot_product(), entmax15_weights());
+    normal(R"({"entmax": {"alpha": "alpha"}})", dot_product(), entmax_weights(in("alpha")),
+           {"alpha"});
+    normal(R"({"entmax": {"alpha": 1.2}})", dot_product(),
+           entmax_weights(Var(Tensor::scalar(1.2, DType::f64))));
+    return out;
+}
+
+bool floating(const Inputs& in, const std::string& name) {
+    return in.of(name).dtype() == DType::f64;
+}
+
+std::vector<std::string> inputs_of(const Case& c) {
+    std::vector<std::string> names{"q", "k", "v"};
+    names.insert(names.end(), c.uses.begin(), c.uses.end());
+    return names;
+}
+
+std::string entry(const Inputs& in, const Case& c) {
+    std::string inputs, gradients;
+    for (const std::string& name : inputs_of(c)) {
+        const char* comma = inputs.empty() ? "" : ", ";
+        inputs += comma + ("\"" + name + "\": \"" + name + "\"");
+        if (floating(in, name)) gradients += comma + ("\"" + name + "\": \"d" + name + "\"");
+    }
+    return R"({"op": "attend", "inputs": {)" + inputs + R"(}, "attrs": {)" + c.attrs +
+           R"(}, "outputs": {"out": "out", "weights": "weights", "fallbacks": "fallbacks", )"
+           R"("nonpositive": "nonpositive"}, "cotangents": {"out": "g"}, "gradients": {)" +
+           gradients + "}}";
+}
+
+io::TensorMap evaluate(const Inputs& in, const std::string& spec) {
+    const char* mercer = std::getenv("MERCER_PROGRAM");
+    REQUIRE_MESSAGE(mercer, "MERCER_PROGRAM names the program");
+    const test::TemporaryDirectory work;
+    io::write_safetensors(work / "in.safetensors", in.tensors);
+    test::put_file(work / "spec.json", spec);
+    const std::string command = "cd '" + work.path().string() + "' && '" + mercer +
+                                "' eval spec.json --in in.safetensors --out out.safetensors";
+    REQUIRE(std::system(command.c_str()) == 0);
+    return io::Safetensors::open(work / "out.safetensors").read_all();
+}
+
+}  // namespace
+
+TEST_CASE("every part, through the program, is the library's to the bit") {
+    Inputs in;
+    const std::vector<Case> all = cases(in);
+    std::string spec;
+    for (const Case& c : all) spec += (spec.empty() ? "[" : ",\n") + entry(in, c);
+    const io::TensorMap got = evaluate(in, spec + "]");
+    for (size_t i = 0; i < all.size(); ++i) {
+        const Case& c = all[i];
+        INFO(c.attrs);
+        const std::string prefix = std::to_string(i) + "/";
+        SmootherReport met;
+        SmootherOptions options = c.options;
+        options.report = &met;
+        const Var out = attend(in("q"), in("k"), in("v"), options);
+        CHECK(difference(got.at(prefix + "out"), out.value()) == "");
+        CHECK(got.at(prefix + "fallbacks").item<int64_t>() == met.fallbacks);
+        CHECK(got.at(prefix + "nonpositive").item<int64_t>() == met.nonpositive);
+        CHECK(difference(got.at(prefix + "weights"),
+                         smoother_weights(in("q"), in("k"), options).value()) == "");
+        std::vector<std::string> names;
+        std::vector<Var> wrt;
+        for (const std::string& name : inputs_of(c))
+            if (floating(in, name)) names.push_back(name), wrt.push_back(in(name));
+        const auto gradients = in.tape.gradient(sum(out * Var(in.of("g"))), wrt, {.retain = true});
+        for (size_t n = 0; n < names.size(); ++n) {
+            INFO(names[n]);
+            CHECK(difference(got.at(prefix + "d" + names[n]), gradients[n]) == "");
+        }
+    }
+}
+
+TEST_CASE("no row of the tables goes without a case") {
+    Inputs in;
+    std::string text;
+    for (const Case& c : cases(in)) text += c.attrs + "\n";
+    const auto covers = [&](const auto& rows) {
+        for (const auto& row : rows) {
+            INFO(std::string(row.name));
+            CHECK(text.find("\"" + std::string(row.name) + "\"") != std::string::npos);
+        }
+    };
+    covers(description::kernels());
+    covers(description::filters());
+    covers(description::joins());
+    covers(description::normalisers());
+}
+
+TEST_CASE("weights, log weights and the mask alone; a cotangent for the weights") {
+    Inputs in;
+    const io::TensorMap got = evaluate(in, R"([
+        {"op": "smoother_weights", "inputs": {"q": "q", "k": "k"}, "attrs": {"kernel": "linear",
+         "filter": "causal"}, "outputs": {"out": "w", "nonpositive": "n"}, "cotangents": {"out": "gw"},
+         "gradients": {"q": "dq"}},
+        {"op": "log_weights", "inputs": {"q": "q", "k": "k"}, "attrs": {"filter": "causal"},
+         "outputs": {"out": "z"}},
+        {"op": "visible", "inputs": {"q": "q", "k": "k"}, "attrs": {"filter": {"window": {"w": 2}}},
+         "outputs": {"out": "m"}},
+        {"op": "attend", "inputs": {"q": "q", "k": "k", "v": "v"}, "outputs": {},
+         "cotangents": {"weights": "gw", "out": "g"}, "gradients": {"k": "dk"}},
+        {"op": "attend", "inputs": {"q": "q", "k": "k", "v": "v"}, "outputs": {"out": "o"}, "dtype": "f32"}])");
+    SmootherReport met;
+    const SmootherOptions options{.kernel = linear(), .filter = causal(), .report = &met};
+    const Var w = smoother_weights(in("q"), in("k"), options);
+    CHECK(difference(got.at("0/w"), w.value()) == "");
+    CHECK(got.at("0/n").item<int64_t>() == met.nonpositive);
+    CHECK(met.nonpositive > 0);
+    const auto [dq] = in.tape.gradient(sum(w * Var(in.of("gw"))), {in("q")}, {.retain = true});
+    CHECK(difference(got.at("0/dq"), dq) == "");
+    CHECK(difference(got.at("1/z"), log_weights(in("q"), in("k"), {.filter = causal()}).value()) ==
+          "");
+    const Shape scores{batches, heads, queries, keys};
+    CHECK(difference(got.at("2/m"),
+                     broadcast_to(visible(window(2), scores), scores).contiguous()) == "");
+    const Var both = sum(attend(in("q"), in("k"), in("v")) * Var(in.of("g"))) +
+                     sum(smoother_weights(in("q"), in("k")) * Var(in.of("gw")));
+    const auto [dk] = in.tape.gradient(both, {in("k")}, {.retain = true});
+    CHECK(max(abs(got.at("3/dk") - dk)).item<double>() < 1e-14);
+    const auto single = [&](const char* name) { return cast(in.of(name), DType::f32); };
+    CHECK(difference(got.at("4/o"), attend(single("q"), single("k"), single("v")).value()) == "");
+}
