@@ -1,0 +1,208 @@
+#include "attention/smoother/bandwidth.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "autograd/functions.h"
+#include "autograd/optim/lbfgs.h"
+#include "autograd/tape.h"
+#include "engine/error.h"
+
+namespace mercer {
+namespace {
+
+constexpr int64_t block = 64;  // rows at a time
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+class Others : public FilterRule {
+public:
+    explicit Others(int64_t offset) : offset_(offset) {}
+    bool sees(const Seat& s) const override { return s.key != s.query + offset_; }
+    TileClass classify(const FilterTile& t) const override {
+        const int64_t first = std::max(t.query + offset_, t.key),
+                      end = std::min(t.query + t.queries + offset_, t.key + t.keys);
+        if (first >= end) return TileClass::full;
+        return t.queries * t.keys == 1 ? TileClass::empty : TileClass::partial;
+    }
+    void mark(const FilterTile& t, bool* seen) const override {
+        std::fill_n(seen, t.queries * t.keys, true);
+        for (int64_t r = 0; r < t.queries; ++r) {
+            const int64_t own = t.query + r + offset_ - t.key;
+            if (own >= 0 && own < t.keys) seen[r * t.keys + own] = false;
+        }
+    }
+
+private:
+    int64_t offset_;
+};
+
+struct Data {
+    Tensor x, y;
+
+    Data(const Tensor& points, const Tensor& values) {
+        if (points.rank() != 2 || values.rank() != 2 || points.size(0) != values.size(0))
+            throw ShapeError("leave_one_out", "points " + to_string(points.shape()) +
+                                                  " and values " + to_string(values.shape()) +
+                                                  " should be [n, d] and [n, D]");
+        if (points.size(0) < 2)
+            throw ValueError("leave_one_out",
+                             std::to_string(points.size(0)) + " points; give two or more");
+        x = cast(points, DType::f64);
+        y = cast(values, DType::f64);
+    }
+
+    // What rows i … of the error add to its mean; h may stand on a tape.
+    Var part(int64_t i, const Var& h, Profile profile, SmootherReport& report) const {
+        const int64_t end = std::min(i + block, x.size(0));
+        const Var out =
+            attend(slice(x, 0, i, end), x, y,
+                   {.kernel = nadaraya_watson(profile, h), .filter = others(i), .report = &report});
+        return sum(square(out - slice(y, 0, i, end))) / double(x.size(0));
+    }
+
+    LeaveOneOut operator()(double h, Profile profile, bool slope) const {
+        LeaveOneOut out;
+        SmootherReport report;
+        for (int64_t i = 0; i < x.size(0); i += block) {
+            Tape tape;
+            const Tensor at = Tensor::scalar(h, DType::f64);
+            const Var bandwidth = slope ? tape.watch(at) : Var(at);
+            const Var error = part(i, bandwidth, profile, report);
+            out.error += error.item<double>();
+            if (slope) out.slope += h * tape.gradient(error, {bandwidth})[0].item<double>();
+        }
+        out.fallbacks = report.fallbacks;
+        return out;
+    }
+};
+
+void require_slope(Profile profile) {
+    if (profile == Profile::boxcar || profile == Profile::constant)
+        throw ValueError("learn_bandwidth",
+                         std::string(profile == Profile::boxcar ? "the boxcar" : "a constant") +
+                             " kernel has no slope in its bandwidth; use choose_bandwidth()");
+}
+
+// The least of f between a and b, where f falls and then rises.
+template <class F>
+double golden_section(F f, double a, double b, int steps) {
+    constexpr double ratio = 1 / std::numbers::phi;
+    double x1 = b - ratio * (b - a), x2 = a + ratio * (b - a);
+    double f1 = f(x1), f2 = f(x2);
+    for (int i = 0; i < steps; ++i) {
+        if (f1 <= f2) {
+            b = x2, x2 = x1, f2 = f1;
+            f1 = f(x1 = b - ratio * (b - a));
+        } else {
+            a = x1, x1 = x2, f1 = f2;
+            f2 = f(x2 = a + ratio * (b - a));
+        }
+    }
+    return f1 <= f2 ? x1 : x2;
+}
+
+// The least distance above 0 and the largest.
+std::pair<double, double> distances(const Tensor& x) {
+    double least = infinity, most = 0;
+    const double* at = x.data<double>();
+    const int64_t n = x.size(0), d = x.size(1);
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j < i; ++j) {
+            double s = 0;
+            for (int64_t c = 0; c < d; ++c) {
+                const double e = at[i * d + c] - at[j * d + c];
+                s += e * e;
+            }
+            if (s > 0) least = std::min(least, s);
+            most = std::max(most, s);
+        }
+    return {std::sqrt(least), std::sqrt(most)};
+}
+
+// Logarithms of bandwidths.
+std::vector<double> logarithmic_grid(const Tensor& x, const BandwidthOptions& o) {
+    double low = o.low, high = o.high;
+    if (!(low > 0) || !(high > 0)) {
+        const auto [least, most] = distances(x.contiguous());
+        if (!std::isfinite(least))
+            throw ValueError("choose_bandwidth",
+                             "all points are equal; give two or more different ones");
+        if (!(low > 0)) low = least / 4;
+        if (!(high > 0)) high = std::max(most, low);
+    }
+    if (o.points < 1 || o.refinements < 0 || low > high)
+        throw ValueError("choose_bandwidth",
+                         "the grid needs a point or more and low <= high, got " +
+                             std::to_string(o.points) + " points from " + std::to_string(low) +
+                             " to " + std::to_string(high));
+    const double first = std::log(low), step = std::log(high / low);
+    std::vector<double> grid;
+    for (int i = 0; i < o.points; ++i)
+        grid.push_back(first + (o.points > 1 ? step * i / (o.points - 1) : 0));
+    return grid;
+}
+
+}  // namespace
+
+Filter others(int64_t offset) { return Filter(std::make_shared<Others>(offset)); }
+
+LeaveOneOut leave_one_out(const Tensor& x, const Tensor& y, double h, Profile profile) {
+    return Data(x, y)(h, profile, false);
+}
+
+LeaveOneOut leave_one_out_slope(const Tensor& x, const Tensor& y, double h, Profile profile) {
+    require_slope(profile);
+    return Data(x, y)(h, profile, true);
+}
+
+BandwidthChoice choose_bandwidth(const Tensor& x, const Tensor& y,
+                                 const BandwidthOptions& options) {
+    const Data data(x, y);
+    const auto rmse = [&](double log_h) {
+        return std::sqrt(data(std::exp(log_h), options.profile, false).error);
+    };
+    const std::vector<double> grid = logarithmic_grid(data.x, options);
+    BandwidthChoice choice;
+    for (const double log_h : grid) {
+        choice.tried.push_back(std::exp(log_h));
+        choice.tried_rmse.push_back(rmse(log_h));
+    }
+    const size_t best =
+        size_t(std::ranges::min_element(choice.tried_rmse) - choice.tried_rmse.begin());
+    const double left = grid[best > 0 ? best - 1 : 0],
+                 right = grid[std::min(best + 1, grid.size() - 1)];
+    double log_h = golden_section(rmse, left, right, options.refinements);
+    if (rmse(log_h) > choice.tried_rmse[best]) log_h = grid[best];  // not unimodal there
+    choice.bandwidth = std::exp(log_h);
+    const LeaveOneOut chosen = data(choice.bandwidth, options.profile, false);
+    choice.rmse = std::sqrt(chosen.error);
+    choice.fallbacks = chosen.fallbacks;
+    return choice;
+}
+
+LearnedBandwidth learn_bandwidth(const Tensor& x, const Tensor& y, double start, Profile profile,
+                                 int64_t iterations) {
+    require_slope(profile);
+    if (!(start > 0))
+        throw ValueError("learn_bandwidth",
+                         "the start is " + std::to_string(start) + "; give a positive bandwidth");
+    const Data data(x, y);
+    Tensor log_h = Tensor::scalar(std::log(start), DType::f64);
+    Tensor* const parameters[] = {&log_h};
+    double unit = 0;  // the error at the start: the search knows no units
+    const auto evaluate = [&]() -> LossAndGradients {
+        const LeaveOneOut at = data(std::exp(log_h.item<double>()), profile, true);
+        if (unit == 0) unit = at.error > 0 ? at.error : 1;
+        return {at.error / unit, {Tensor::scalar(at.slope / unit, DType::f64)}};
+    };
+    Lbfgs optimizer({.iterations = iterations, .gradient_tolerance = 1e-9});
+    const Lbfgs::Result result = optimizer.step(parameters, evaluate);
+    const double h = std::exp(log_h.item<double>());
+    const LeaveOneOut at = data(h, profile, false);
+    return {h, std::sqrt(at.error), at.fallbacks, result.evaluations,
+            result.outcome != Lbfgs::Outcome::iterations};
+}
+
+}  // namespace mercer
