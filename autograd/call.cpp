@@ -160,7 +160,7 @@ Attribute converted(std::string_view name, const Parameter& p, const Attribute& 
         return ValueError(name, "attribute '" + p.name + "' must be " + p.type);
     };
     Attribute a = given;
-    if (p.type.starts_with("int") && p.type != "ints") {
+    if (p.type == "int" || p.type == "int|none") {
         if (const double* x = std::get_if<double>(&a);
             x && *x == std::floor(*x) && std::abs(*x) < 9e15)
             a = int64_t(*x);

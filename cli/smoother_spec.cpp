@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "autograd/call_bind.h"
 #include "autograd/functions.h"
 #include "engine/error.h"
 
@@ -115,27 +116,48 @@ private:
     const InputByName& input_;
 };
 
+// From the plain attributes, checked with those of parts among the names that there are.
+WeightDropout dropout_of(const Callable& operation, const Attributes& given) {
+    std::vector<Parameter> attributes;
+    for (const Parameter& p : operation.parameters)
+        if (p.kind == Parameter::Kind::attribute) attributes.push_back(p);
+    const auto arguments = arguments_for(operation.info->name, attributes, {}, given);
+    WeightDropout out;
+    for (size_t i = 0; i < attributes.size(); ++i) {
+        const Attribute& value = std::get<Attribute>(arguments[i]);
+        if (attributes[i].name == "dropout") out.rate = std::get<double>(value);
+        if (attributes[i].name == "key") out.key = binding::Held<Key>(arguments[i]).get();
+    }
+    return out;
+}
+
 }  // namespace
 
 SmootherOptions read_smoother(const Callable& operation, const Json& attrs, DType dtype,
                               const InputByName& input) {
-    for (const auto& [name, value] : attrs.items()) {
-        std::vector<std::string_view> names;
+    const auto kind = [&](const std::string& name) -> std::string {
         for (const Parameter& p : operation.parameters)
-            if (p.kind == Parameter::Kind::attribute) names.push_back(p.name);
-        if (std::find(names.begin(), names.end(), name) == names.end())
-            refuse("attrs." + name, "'" + std::string(operation.info->name) +
-                                        "' has no such attribute" + suggestion(name, names));
-    }
+            if (p.kind == Parameter::Kind::attribute && p.name == name) return p.type;
+        return {};
+    };
     const Reader reader(dtype, input);
     SmootherOptions options;
-    if (const auto at = attrs.find("kernel"); at != attrs.end())
-        options.kernel = reader.part(description::kernels(), "kernel", "attrs.kernel", *at);
-    if (const auto at = attrs.find("filter"); at != attrs.end())
-        options.filter = reader.filter("attrs.filter", *at);
-    if (const auto at = attrs.find("normaliser"); at != attrs.end())
-        options.normaliser =
-            reader.part(description::normalisers(), "normaliser", "attrs.normaliser", *at);
+    Attributes plain;
+    for (const auto& [name, value] : attrs.items()) {
+        const std::string field = "attrs." + name, type = kind(name);
+        if (type == "kernel")
+            options.kernel = reader.part(description::kernels(), "kernel", field, value);
+        else if (type == "filter")
+            options.filter = reader.filter(field, value);
+        else if (type == "position")
+            options.position = reader.part(description::positions(), "position", field, value);
+        else if (type == "normaliser")
+            options.normaliser =
+                reader.part(description::normalisers(), "normaliser", field, value);
+        else
+            plain[name] = attribute(field, value);
+    }
+    options.dropout = dropout_of(operation, plain);
     return options;
 }
 

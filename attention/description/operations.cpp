@@ -23,40 +23,47 @@ constexpr OperationInfo functions[] = {
 #undef FUNCTION
 };
 
-constexpr std::string_view weights_source = "attention/smoother/reference.h";
-constexpr OperationInfo smoothers[] = {
-    {"attend", "\\sum_j \\frac{k(q_i, k_j)}{\\sum_{j'} k(q_i, k_{j'})} v_j",
-     "q, k, v, kernel=dot_product, filter=full, normaliser=automatic -> out, weights, "
-     "fallbacks, nonpositive",
-     Parity::bits, weights_source, nullptr, "any"},
-    {"smoother_weights", "k(q_i, k_j) / \\sum_{j'} k(q_i, k_{j'})",
-     "q, k, kernel=dot_product, filter=full, normaliser=automatic -> out, fallbacks, "
-     "nonpositive",
-     Parity::bits, weights_source, nullptr, "any"},
-    {"log_weights", "\\log k(q_i, k_j)", "q, k, kernel=dot_product, filter=full", Parity::bits,
-     weights_source, nullptr, "any"},
-    {"visible", "[j \\in M(i)]", "q, k, filter=full", Parity::bits, "attention/smoother/filter.h",
-     nullptr, "any"},
+// An operation on options and the types of its parameters: "" of an operand, the kind of a part, or a
+// plain attribute's.
+struct Smoother {
+    OperationInfo info;
+    std::vector<const char*> types;
 };
+const std::vector<Smoother>& smoothers() {
+    static const auto row = [](std::string_view name, std::string_view latex,
+                               std::string_view signature, std::vector<const char*> types,
+                               std::string_view source = "attention/smoother/reference.h") {
+        return Smoother{{name, latex, signature, Parity::bits, source, nullptr, "any"},
+                        std::move(types)};
+    };
+    static const std::vector<Smoother> rows{
+        row("attend", "\\sum_j \\frac{k(q_i, k_j)}{\\sum_{j'} k(q_i, k_{j'})} v_j",
+            "q, k, v, kernel=dot_product, filter=full, position=none, normaliser=automatic, "
+            "dropout=0 in [0,1), key=[0,0] -> out, weights, fallbacks, nonpositive",
+            {"", "", "", "kernel", "filter", "position", "normaliser", "float", "key"}),
+        row("smoother_weights", "k(q_i, k_j) / \\sum_{j'} k(q_i, k_{j'})",
+            "q, k, kernel=dot_product, filter=full, position=none, normaliser=automatic -> out, "
+            "fallbacks, nonpositive",
+            {"", "", "kernel", "filter", "position", "normaliser"}),
+        row("log_weights", "\\log k(q_i, k_j)",
+            "q, k, kernel=dot_product, filter=full, position=none",
+            {"", "", "kernel", "filter", "position"}),
+        row("visible", "[j \\in M(i)]", "q, k, filter=full", {"", "", "filter"},
+            "attention/smoother/filter.h"),
+    };
+    return rows;
+}
 
-// Operands are tensors, everything else a part of the kind that it is named after.
-Callable describe_smoother(const OperationInfo& info) {
+Callable describe_smoother(const Smoother& row) {
     std::vector<Parameter> parameters;
-    const std::string_view all = info.signature.substr(0, info.signature.find(" ->"));
-    for (size_t from = 0; from < all.size();) {
-        const size_t end = std::min(all.find(',', from), all.size());
-        const std::string_view one = all.substr(from, end - from);
-        const size_t equals = one.find('=');
-        const bool operand = equals == one.npos;
-        parameters.push_back({operand ? Parameter::Kind::value : Parameter::Kind::attribute,
+    for (const std::string type : row.types)
+        parameters.push_back({type.empty() ? Parameter::Kind::value : Parameter::Kind::attribute,
                               "",
-                              std::string(operand ? "" : one.substr(0, equals)),
+                              type,
                               {},
                               "",
                               false});
-        from = end + 2;
-    }
-    return binding::describe(info, std::move(parameters), info.name != "visible", nullptr);
+    return binding::describe(row.info, std::move(parameters), row.info.name != "visible", nullptr);
 }
 
 Var count(int64_t n) { return Tensor::scalar(n, DType::i64); }
@@ -77,7 +84,7 @@ std::span<const Callable> operations() {
     static const std::vector<Callable> list = [] {
         using Value = Var;
         std::vector<Callable> bound;
-        for (const OperationInfo& info : smoothers) bound.push_back(describe_smoother(info));
+        for (const Smoother& row : smoothers()) bound.push_back(describe_smoother(row));
         const OperationInfo* row = functions;
 #define FUNCTION(name, types, ...) MERCER_BIND(bound, *row++, name, types)
 #include "attention/description/functions.def"

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "attention/smoother/position/position.h"
 #include "attention/smoother/reference.h"
 #include "autograd/call.h"
 #include "engine/error.h"

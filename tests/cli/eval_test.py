@@ -69,8 +69,8 @@ for o in ops:
     check(o["formula"] and o["source"].startswith(("engine/", "attention/")) and o["results"], o["name"])
 by_name = {o["name"]: o for o in ops}
 check(by_name["softmax"]["attributes"] == [{"name": "axis", "type": "int", "default": -1}], "softmax's axis")
-parts = {a["name"]: {c["name"]: c for c in a["choices"]} for a in by_name["attend"]["attributes"]}
-for kind in ("kernel", "filter", "normaliser"):
+parts = {a["name"]: {c["name"]: c for c in a["choices"]} for a in by_name["attend"]["attributes"] if "choices" in a}
+for kind in ("kernel", "filter", "position", "normaliser"):
     check(len(parts[kind]) >= 6, "attend lists its choices of %s" % kind)
     for c in parts[kind].values():
         check(c["formula"] and c["source"] and c["title"], "%s says its formula and source" % c["name"])
@@ -139,7 +139,7 @@ attend = {"op": "attend", "inputs": {"q": "q", "k": "k", "v": "v"}, "outputs": {
 for attrs, says in [
         ({"kernel": "rbff"}, "attrs.kernel: [kernel] 'rbff' is unknown; did you mean 'rbf'? (there are dot_product,"),
         ({"kernel": 3}, "attrs.kernel: must be a name"), ({"kernel": {"rbf": 3}}, "attrs.kernel.rbf: must be an object"),
-        ({"kernel": {"rbf": {}, "linear": {}}}, "attrs.kernel: must be a name"), ({"kernal": "rbf"}, "attrs.kernal: 'attend' has no such attribute; did you mean 'kernel'?"),
+        ({"kernel": {"rbf": {}, "linear": {}}}, "attrs.kernel: must be a name"), ({"kernal": "rbf"}, "[attend] attribute 'kernal' is unknown; did you mean 'kernel'?"),
         ({"kernel": {"polynomial": {"degree": 0}}}, "attrs.kernel: [polynomial] attribute 'degree' = 0.000000 is outside [1,inf)"),
         ({"kernel": {"polynomial": {"degree": 1.5}}}, "attribute 'degree' must be int"), ({"kernel": {"rbf": {"scale": 1}}}, "attribute 'scale' is unknown"),
         ({"kernel": "nadaraya_watson"}, "attrs.kernel: [nadaraya_watson] argument 'bandwidth' is missing"),
@@ -156,7 +156,11 @@ for attrs, says in [
         ({"filter": {"mask": {"seen": [[True, False]]}}}, "[mask] the mask (1,2) is asked"),
         ({"filter": {"blocks": {"rows": 1, "columns": 1, "seen": [1]}}}, "attrs.filter: [blocks]"),
         ({"normaliser": "division"}, "[attend] the kernel dot_product gives log weights"), ({"kernel": "linear", "normaliser": "softmax"}, "the kernel linear gives weights"),
-        ({"normaliser": "entmax"}, "attrs.normaliser: [entmax] argument 'alpha' is missing"), ({"colour": 1}, "attrs.colour")]:
+        ({"normaliser": "entmax"}, "attrs.normaliser: [entmax] argument 'alpha' is missing"), ({"colour": 1}, "attribute 'colour' is unknown"),
+        ({"position": "rotari"}, "attrs.position: [position] 'rotari' is unknown; did you mean 'rotary'?"), ({"position": {"rotary": {"base": -1}}}, "outside (0,inf)"),
+        ({"position": {"rotary": {"offset": 1.5}}}, "attribute 'offset' must be int|none"), ({"position": {"lookup": {}}}, "attrs.position: [lookup] argument 'table' is missing"),
+        ({"position": {"rotary": {"width": 3}}}, "[rotate_pairs]"), ({"position": {"absolute": {"queries": [1], "keys": [1]}}}, "[add_positions]"),
+        ({"dropout": 1}, "attribute 'dropout' = 1.000000 is outside [0,1)"), ({"dropout": "much"}, "attribute 'dropout' must be float"), ({"dropout": 0.5, "key": [1]}, "a key is [seed, stream]")]:
     run({**attend, "attrs": attrs}, 3, says, "smoother.safetensors")
 for change, says in [
         ({"inputs": {"q": "q", "k": "k"}}, "[attend] argument 'v' is missing"), ({"inputs": {"q": "q", "k": "k", "v": "v", "h": "h"}}, "inputs.h: no part of attrs uses it"),
@@ -165,7 +169,7 @@ for change, says in [
         ({"gradients": {"q": "dq"}}, "cotangents: are needed"),
         ({"inputs": {"q": "q", "k": "k", "v": "v", "n": "n"}, "gradients": {"n": "dn"}}, "gradients.n: is i64, which has no gradient"),
         ({"op": "log_weights", "inputs": {"q": "q", "k": "k"}, "attrs": {"kernel": "linear"}}, "[log_weights] the kernel linear gives weights"),
-        ({"op": "visible", "inputs": {"q": "q", "k": "k"}, "attrs": {"kernel": "rbf"}}, "attrs.kernel: 'visible' has no such attribute")]:
+        ({"op": "visible", "inputs": {"q": "q", "k": "k"}, "attrs": {"kernel": "rbf"}}, "[visible] attribute 'kernel' is unknown")]:
     run({**attend, **change}, 3, says, "smoother.safetensors")
 for bad in ["", "{", "[1,", "nul", '{"op": "exp" "x"}', "[" * 100000]:
     run(bad, 3, "no JSON")

@@ -5,8 +5,11 @@
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "attention/description/parts.h"
+#include "attention/smoother/position/encoding.h"
+#include "attention/smoother/position/relative.h"
 #include "autograd/functions.h"
 #include "autograd/tape.h"
 #include "engine/io/safetensors.h"
@@ -37,6 +40,19 @@ struct Inputs {
         {"t", Tensor::scalar(1.5, DType::f64)},
         {"alpha", Tensor::scalar(1.7, DType::f64)},
         {"w", sample(6, {width})},
+        {"table", sample(11, {heads, 5, width})},
+        {"values", sample(12, {5, value_width})},
+        {"skewed", sample(13, {keys, width})},
+        {"w_r", sample(14, {8, width})},
+        {"u", sample(15, {heads, width})},
+        {"v_r", sample(16, {width})},
+        {"tq", sample(17, {queries, width})},
+        {"tk", sample(18, {keys, width})},
+        {"grid_rows", sample(19, {2, width})},
+        {"grid_columns", sample(20, {3, width})},
+        {"places", sample(22, {queries})},
+        {"slopes", Tensor::from(std::vector<double>{0.5, 0.25})},
+        {"w_t", sample(21, {width, width})},
         {"mask", greater(sample(7, {queries, keys}), -0.5)},
         {"mask4", greater(sample(8, {batches, heads, queries, keys}), -0.5)},
         {"lengths", Tensor::from(std::vector<int64_t>{5, 3})},
@@ -130,6 +146,45 @@ std::vector<Case> cases(const Inputs& in) {
              window(1) | strided_summary(2));
     filtered(R"({"by_head": ["causal", {"and": ["full", {"window": {"w": 2}}]}]})",
              by_head({causal(), full() & window(2)}));
+
+    const auto placed = [&](std::string text, Position p, std::vector<std::string> uses = {}) {
+        out.push_back({R"("position": )" + text, uses, {.position = std::move(p)}});
+    };
+    placed(R"("none")", NoPosition{});
+    placed(R"({"absolute": {"queries": "tq", "keys": "tk"}})", Absolute{in("tq"), in("tk")},
+           {"tq", "tk"});
+    placed(R"({"transformer_xl": {"weight": "w_r"}})", TransformerXl{.weight = in("w_r")}, {"w_r"});
+    placed(
+        R"({"transformer_xl": {"weight": "w_r", "u": "u", "v": "v_r", "scale_positions": false,
+               "clamp_length": 3, "causal": true, "layout": "interleaved"}})",
+        TransformerXl{in("w_r"), in("u"), in("v_r"), false, 3, true, EncodingLayout::interleaved},
+        {"w_r", "u", "v_r"});
+    placed(R"({"lookup": {"table": "table", "values": "values"}})",
+           Lookup{.table = in("table"), .values = in("values")}, {"table", "values"});
+    placed(R"({"lookup": {"table": "table", "reversed": true, "scaled": false, "offset": 1}})",
+           Lookup{.table = in("table"), .reversed = true, .scaled = false, .offset = 1}, {"table"});
+    placed(R"({"skew": {"table": "skewed", "scaled": false}})",
+           Skew{.table = in("skewed"), .scaled = false}, {"skewed"});
+    placed(R"({"symmetric": {"encoding": "tq"}})", Symmetric{.projected = in("tq")}, {"tq"});
+    placed(R"({"symmetric": {"encoding": "tq", "weight": "w_t"}})", symmetric(in("tq"), in("w_t")),
+           {"tq", "w_t"});
+    placed(R"({"grid": {"rows": "grid_rows", "columns": "grid_columns"}})",
+           Grid{in("grid_rows"), in("grid_columns")}, {"grid_rows", "grid_columns"});
+    placed(R"("rotary")", rotary());
+    placed(R"({"rotary": {"layout": "interleaved", "base": 50, "width": 2, "offset": 1}})",
+           Rotary{PairLayout::interleaved, 50, 2, 1});
+    placed(R"({"alibi": {"heads": 2}})", alibi(2));
+    placed(R"({"alibi": {"slopes": "slopes", "offset": "none", "causal": true}})",
+           Alibi{in("slopes"), {}, true}, {"slopes"});
+    out.push_back({R"("dropout": 0.4, "key": [5, 6])", {}, {.dropout = {0.4, Key{5, 6}}}});
+    out.push_back({R"("kernel": "rbf", "filter": {"window": {"w": 4}}, "position": "rotary",
+                      "normaliser": "sparsemax", "dropout": 0.2)",
+                   {},
+                   {.kernel = rbf(),
+                    .filter = window(4),
+                    .position = rotary(),
+                    .normaliser = sparsemax_weights(),
+                    .dropout = {0.2, Key{0, 0}}}});
 
     const auto normal = [&](std::string text, Kernel k, Normaliser n,
                             std::vector<std::string> uses = {}) {
@@ -231,6 +286,7 @@ TEST_CASE("no row of the tables goes without a case") {
     covers(description::kernels());
     covers(description::filters());
     covers(description::joins());
+    covers(description::positions());
     covers(description::normalisers());
 }
 
@@ -266,4 +322,42 @@ TEST_CASE("weights, log weights and the mask alone; a cotangent for the weights"
     CHECK(max(abs(got.at("3/dk") - dk)).item<double>() < 1e-14);
     const auto single = [&](const char* name) { return cast(in.of(name), DType::f32); };
     CHECK(difference(got.at("4/o"), attend(single("q"), single("k"), single("v")).value()) == "");
+}
+
+TEST_CASE("the functions of positions are called by name") {
+    Inputs in;
+    const std::tuple<std::string, std::string, Var> rows[] = {
+        {"sinusoidal_encoding",
+         R"("inputs": {"positions": "lengths"}, "attrs": {"width": 8, "layout": "fairseq", "dtype": "f64"})",
+         sinusoidal_encoding(in("lengths"), 8, DType::f64, {.layout = EncodingLayout::fairseq})},
+        {"token_positions", R"("inputs": {"visible": "mask"})", token_positions(in.of("mask"))},
+        {"add_positions", R"("inputs": {"f": "q", "t": "tq"})", add_positions(in("q"), in("tq"))},
+        {"rotate_pairs",
+         R"("inputs": {"x": "q", "positions": "places"}, "attrs": {"layout": "halves", "width": 2})",
+         rotate_pairs(in("q"), in("places"), PairLayout::halves, 10000, 2)},
+        {"grid_encoding", R"("inputs": {"rows": "grid_rows", "columns": "grid_columns"})",
+         grid_encoding(in("grid_rows"), in("grid_columns"))},
+        {"log_sinusoid_kernel",
+         R"("inputs": {"c": "q", "query_positions": "places", "key_positions": "places"}, "attrs": {"base": 50})",
+         log_sinusoid_kernel(in("q"), in("places"), in("places"), 50)},
+        {"relative_shift", R"("inputs": {"x": "gw"}, "attrs": {"keys": 4})",
+         relative_shift(in("gw"), 4)},
+        {"alibi_slopes", R"("inputs": {}, "attrs": {"heads": 6})", alibi_slopes(6)},
+        {"with_memory", R"("inputs": {"memory": "v", "x": "g"})", with_memory(in("v"), in("g"))},
+    };
+    std::string spec;
+    std::set<std::string_view> known;
+    for (const auto& [name, fields, want] : rows) {
+        spec += (spec.empty() ? "[" : ",\n") + (R"({"op": ")" + name) + "\", " + fields +
+                R"(, "outputs": {"out": "o"}})";
+        known.insert(name);
+    }
+    for (const Callable& c : description::operations())
+        if (c.invoke) CHECK_MESSAGE(known.contains(c.info->name), std::string(c.info->name));
+    const io::TensorMap got = evaluate(in, spec + "]");
+    int i = 0;
+    for (const auto& [name, fields, want] : rows) {
+        INFO(name);
+        CHECK(difference(got.at(std::to_string(i++) + "/o"), want.value()) == "");
+    }
 }
