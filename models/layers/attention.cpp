@@ -1,43 +1,109 @@
 #include "models/layers/attention.h"
 
+#include <algorithm>
+
 #include "autograd/functions.h"
 #include "engine/error.h"
 
 namespace mercer {
+namespace {
 
-Attention::Attention(int64_t width, int64_t heads, SmootherOptions smoother, Key key)
-    : heads(heads),
-      smoother(std::move(smoother)),
-      query(width, width, key.split(0)),
-      key(width, width, key.split(1)),
-      value(width, width, key.split(2)),
-      output(width, width, key.split(3)) {
+int64_t checked(int64_t width, int64_t heads) {
     if (heads < 1 || width % heads != 0)
         throw ValueError("attention", std::to_string(heads) + " heads do not divide a width of " +
                                           std::to_string(width));
+    return width;
 }
 
-// [n, heads·d] to [heads, n, d]
+}  // namespace
+
+Attention::Attention(int64_t width, int64_t heads, SmootherOptions smoother, Key seed,
+                     AttentionOptions more)
+    : heads(heads),
+      smoother(std::move(smoother)),
+      options(std::move(more)),
+      query(checked(width, heads), width, seed.split(0), options.bias),
+      value(options.source > 0 ? options.source : width, width, seed.split(2), options.bias),
+      output(width, width, seed.split(3), options.bias),
+      position(width, heads, options.position, seed.split(4)),
+      kernel_parameter(options.kernel.start.defined() ? options.kernel.start.clone() : Tensor()),
+      normaliser_parameter(options.normaliser.start.defined() ? options.normaliser.start.clone()
+                                                              : Tensor()) {
+    const int64_t source = options.source > 0 ? options.source : width;
+    if (!options.symmetric) key = Linear(source, width, seed.split(1), options.bias);
+    const bool encoded = position.is_sum() || options.values != ValueInput::features;
+    if (source != width && (options.symmetric || encoded))
+        throw ValueError("attention",
+                         "one matrix for both sides, and positions added to both, need states of "
+                         "the width " +
+                             std::to_string(width) + ", not " + std::to_string(source));
+    if (!std::holds_alternative<NoPosition>(this->smoother.position))
+        throw ValueError("attention", "the layer makes the position: choose it in its options");
+}
+
+// [n, heads·d] to [1, heads, n, d], [B, n, heads·d] to [B, heads, n, d]
 Var Attention::split_heads(const Var& x) const {
-    return permute(reshape(x, {x.size(0), heads, x.size(1) / heads}), {1, 0, 2});
+    const int64_t n = x.size(-2), d = x.size(-1) / heads;
+    return permute(reshape(x, {x.rank() == 3 ? x.size(0) : 1, n, heads, d}), {0, 2, 1, 3});
 }
 
-Var Attention::forward(const Binding& at, const Var& x) const {
-    const Var mixed = attend(split_heads(query.forward(at, x)), split_heads(key.forward(at, x)),
-                             split_heads(value.forward(at, x)), smoother);
-    return output.forward(at, reshape(permute(mixed, {1, 0, 2}), x.shape()));
+Attention::Operands Attention::operands(const Binding& at, const Var& x, const Var& s) const {
+    if (x.rank() < 2 || x.rank() > 3 || s.rank() != x.rank())
+        throw ShapeError("attention", "states " + to_string(x.shape()) + " and " +
+                                          to_string(s.shape()) +
+                                          " should both be [n, width], or [B, n, width]");
+    const int64_t queries = x.size(-2), keys = s.size(-2),
+                  first = options.source > 0 ? 0 : keys - queries;
+    if (first < 0)
+        throw ShapeError("attention", std::to_string(queries) + " queries end with only " +
+                                          std::to_string(keys) +
+                                          " keys; for another sequence say its width as `source`");
+    const auto placed = [&](const Var& f, int64_t from) {
+        return add_positions(f, position.encoding(at, from, f.size(-2), f.dtype()));
+    };
+    const bool sum = position.is_sum();
+    const Var asking = sum ? placed(x, first) : x, asked = sum ? placed(s, 0) : s,
+              given = options.values == ValueInput::features ? s
+                      : sum                                  ? asked
+                                                             : placed(s, 0);
+    Operands out{split_heads(query.forward(at, asking)),
+                 split_heads((options.symmetric ? query : key).forward(at, asked)),
+                 split_heads(value.forward(at, given)), smoother};
+    if (options.filter) out.smoother.filter = options.filter(queries, keys);
+    if (options.kernel.make) out.smoother.kernel = options.kernel.make(at(kernel_parameter));
+    if (options.normaliser.make)
+        out.smoother.normaliser = options.normaliser.make(at(normaliser_parameter));
+    out.smoother.position = position.scheme(at, queries, keys, first, x.dtype());
+    return out;
 }
 
-Var Attention::weights(const Binding& at, const Var& x) const {
-    return smoother_weights(split_heads(query.forward(at, x)), split_heads(key.forward(at, x)),
-                            smoother);
+Var Attention::forward(const Binding& at, const Var& x, const Var& s, WeightDropout dropout) const {
+    Operands o = operands(at, x, s);
+    o.smoother.dropout = dropout;
+    const Var mixed = permute(attend(o.q, o.k, o.v, o.smoother), {0, 2, 1, 3});
+    return output.forward(at, reshape(mixed, x.shape()));
+}
+
+Var Attention::weights(const Binding& at, const Var& x, const Var& s) const {
+    const Operands o = operands(at, x, s);
+    const Var w = smoother_weights(o.q, o.k, o.smoother);
+    return x.rank() == 3 ? w : squeeze(w, 0);
 }
 
 void Attention::collect(Parameters& parameters, const std::string& prefix) {
     query.collect(parameters, prefix + "query.");
-    key.collect(parameters, prefix + "key.");
+    if (!options.symmetric) key.collect(parameters, prefix + "key.");
     value.collect(parameters, prefix + "value.");
     output.collect(parameters, prefix + "output.");
+    position.collect(parameters, prefix + "position.");
+    if (kernel_parameter.defined()) parameters.add(prefix + "kernel", kernel_parameter);
+    if (normaliser_parameter.defined()) parameters.add(prefix + "normaliser", normaliser_parameter);
+}
+
+Var next_memory(const Var& memory, const Var& x, int64_t length) {
+    if (length < 0) throw ValueError("next_memory", "the length must not be negative");
+    const Var all = with_memory(memory, x.detach());
+    return slice(all, -2, std::max<int64_t>(all.size(-2) - length, 0), all.size(-2));
 }
 
 }  // namespace mercer

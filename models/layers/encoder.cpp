@@ -5,8 +5,8 @@
 namespace mercer {
 
 EncoderLayer::EncoderLayer(int64_t width, int64_t hidden, int64_t heads, SmootherOptions smoother,
-                           Key key)
-    : attention(width, heads, std::move(smoother), key.split(0)),
+                           Key key, AttentionOptions options)
+    : attention(width, heads, std::move(smoother), key.split(0), std::move(options)),
       attention_norm(width),
       widen(width, hidden, key.split(1)),
       narrow(hidden, width, key.split(2)),

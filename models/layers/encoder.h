@@ -12,9 +12,10 @@ struct MERCER_API EncoderLayer {
     Linear widen, narrow;
     LayerNorm output_norm;
 
-    EncoderLayer(int64_t width, int64_t hidden, int64_t heads, SmootherOptions smoother, Key key);
+    EncoderLayer(int64_t width, int64_t hidden, int64_t heads, SmootherOptions smoother, Key key,
+                 AttentionOptions options = {});
 
-    /// [n, width] to [n, width].
+    /// [n, width] or [B, n, width] to the same.
     Var forward(const Binding& at, const Var& x) const;
     void collect(Parameters& parameters, const std::string& prefix);
 };

@@ -14,16 +14,18 @@ Tensor initial(Key key, const Shape& shape, int64_t in) {
 
 }  // namespace
 
-Linear::Linear(int64_t in, int64_t out, Key key)
-    : weight(initial(key.split(0), {in, out}, in)), bias(initial(key.split(1), {out}, in)) {}
+Linear::Linear(int64_t in, int64_t out, Key key, bool has_bias)
+    : weight(initial(key.split(0), {in, out}, in)),
+      bias(has_bias ? initial(key.split(1), {out}, in) : Tensor()) {}
 
 Var Linear::forward(const Binding& at, const Var& x) const {
-    return matmul(x, at(weight)) + at(bias);
+    const Var product = matmul(x, at(weight));
+    return bias.defined() ? product + at(bias) : product;
 }
 
 void Linear::collect(Parameters& parameters, const std::string& prefix) {
     parameters.add(prefix + "weight", weight);
-    parameters.add(prefix + "bias", bias);
+    if (bias.defined()) parameters.add(prefix + "bias", bias);
 }
 
 }  // namespace mercer

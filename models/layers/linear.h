@@ -1,4 +1,4 @@
-// y = x W + b
+// y = x W + b, or x W
 #pragma once
 
 #include "engine/random.h"
@@ -8,10 +8,11 @@ namespace mercer {
 
 struct MERCER_API Linear {
     Tensor weight;  // [in, out]
-    Tensor bias;    // [out]
+    Tensor bias;    // [out], or undefined
 
+    Linear() = default;  // nothing yet
     /// Both uniform on (−1/√in, 1/√in).
-    Linear(int64_t in, int64_t out, Key key);
+    Linear(int64_t in, int64_t out, Key key, bool has_bias = true);
 
     /// [..., in] to [..., out].
     Var forward(const Binding& at, const Var& x) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/error.h"
+#include "engine/functions.h"
 
 namespace mercer {
 
@@ -20,6 +21,10 @@ int64_t Parameters::count() const {
     return n;
 }
 
+void Parameters::cast(DType dtype) const {
+    for (Tensor* t : tensors_) *t = mercer::cast(*t, dtype);
+}
+
 std::vector<Tensor> Parameters::snapshot() const {
     std::vector<Tensor> copies;
     for (const Tensor* t : tensors_) copies.push_back(t->clone());
@@ -32,6 +37,15 @@ void Parameters::restore(std::span<const Tensor> snapshot) const {
                                            " tensors, the model " +
                                            std::to_string(tensors_.size()));
     for (size_t i = 0; i < tensors_.size(); ++i) snapshot[i].copy_to(*tensors_[i]);
+}
+
+Binding::Binding(const Parameters& parameters, std::span<const Var> vars)
+    : vars_(vars.begin(), vars.end()) {
+    const auto tensors = parameters.tensors();
+    if (vars.size() != tensors.size())
+        throw ShapeError("binding", std::to_string(vars.size()) + " values for " +
+                                        std::to_string(tensors.size()) + " parameters");
+    for (size_t i = 0; i < tensors.size(); ++i) places_.emplace(tensors[i], i);
 }
 
 Binding::Binding(Tape& tape, const Parameters& parameters) {

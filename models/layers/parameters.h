@@ -28,6 +28,9 @@ public:
     /// Numbers in all of them together.
     int64_t count() const;
 
+    /// Makes all of them of this dtype, new ones where they are not.
+    void cast(DType dtype) const;
+
     /// Copies of the values.
     std::vector<Tensor> snapshot() const;
     /// Writes such copies back.
@@ -44,6 +47,8 @@ public:
     Binding() = default;
     /// Watches all parameters on the tape.
     Binding(Tape& tape, const Parameters& parameters);
+    /// They stand for the parameters, one for each: as arguments of a function. ShapeError.
+    Binding(const Parameters& parameters, std::span<const Var> vars);
 
     Var operator()(const Tensor& parameter) const;
     /// In the order of the Parameters.

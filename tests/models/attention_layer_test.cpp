@@ -1,0 +1,420 @@
+// The multi-head layer with every kernel, normaliser, position and filter: parameters' derivatives
+// (A02), memory and segments (A06, A21), other modalities (A04, A13), counts (A17, A25), values (A26).
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <set>
+
+#include "autograd/functions.h"
+#include "autograd/gradcheck.h"
+#include "engine/error.h"
+#include "models/layers/attention.h"
+#include "tests/support/bits.h"
+#include "tests/support/emulated.h"
+#include "tests/support/restore.h"
+
+using namespace mercer;
+
+namespace {
+
+using Scheme = PositionOptions::Scheme;
+constexpr Scheme schemes[] = {Scheme::none,           Scheme::sinusoidal, Scheme::learned,
+                              Scheme::transformer_xl, Scheme::lookup,     Scheme::skew,
+                              Scheme::symmetric,      Scheme::rotary,     Scheme::alibi};
+
+Tensor sample(uint64_t stream, const Shape& shape) {
+    return randn(Key{23, stream}, shape, DType::f64);
+}
+double largest(const Tensor& t) { return t.count() ? max(abs(t)).item<double>() : 0; }
+double distance(const Var& a, const Var& b) {
+    REQUIRE(a.shape() == b.shape());
+    return largest((a - b).value());
+}
+
+// A layer in f64, with parameters away from their small beginnings.
+struct Wide {
+    Attention layer;
+    Parameters all;
+
+    Wide(int64_t width, int64_t heads, SmootherOptions smoother, AttentionOptions options = {},
+         uint64_t seed = 1)
+        : layer(width, heads, std::move(smoother), Key{seed}, std::move(options)) {
+        layer.collect(all, "");
+        all.cast(DType::f64);
+        for (size_t i = 0; i < all.size(); ++i)
+            if (all.name(i).starts_with("position.") && all.name(i) != "position.weight")
+                *all.tensors()[i] = *all.tensors()[i] * 20.0;
+    }
+    Wide(const Wide&) = delete;  // `all` points into it
+    Wide& operator=(const Wide&) = delete;
+};
+
+AttentionOptions placed(Scheme scheme) {
+    return {.position = {.scheme = scheme, .length = 16, .clip = 2, .values = true}};
+}
+AttentionOptions with_memory_of(Scheme scheme) {
+    AttentionOptions o = placed(scheme);
+    o.filter = [](int64_t queries, int64_t keys) { return xl_memory(keys - queries); };
+    return o;
+}
+
+// Derivatives in states and all parameters.
+void check_layer(const std::string& name, Wide& wide, const Tensor& x, const Tensor& s) {
+    std::vector<Tensor> inputs{x, s};
+    for (const Tensor* t : wide.all.tensors()) inputs.push_back(t->clone());
+    const GradcheckReport r = gradcheck(
+        [&](std::span<const Var> in) {
+            return wide.layer.forward(Binding(wide.all, in.subspan(2)), in[0], in[1]);
+        },
+        inputs, {.step = 5e-4});
+    CHECK_MESSAGE(r.ok, name, ": ", r.failure);
+}
+
+}  // namespace
+
+TEST_CASE("A02: derivatives of all parameters: positions, values, one matrix or two") {
+    const Tensor x = sample(1, {2, 4}), s = sample(2, {3, 4});
+    for (const Scheme scheme : schemes)
+        for (const bool shared : {false, true}) {
+            if (MERCER_EMULATED && shared) continue;
+            AttentionOptions o = with_memory_of(scheme);
+            o.symmetric = shared;
+            o.values = shared ? ValueInput::features_and_positions : ValueInput::features;
+            o.bias = scheme == Scheme::none;
+            Wide wide(4, 2, {.kernel = shared ? rbf() : dot_product()}, o);
+            check_layer("scheme " + std::to_string(int(scheme)), wide, x, s);
+        }
+}
+
+TEST_CASE("A02: derivatives of all parameters: kernels and normalisers, also learned ones") {
+    const Tensor x = sample(3, {2, 4}), s = sample(4, {3, 4});
+    const auto scalar = [](double v) { return Tensor::scalar(v, DType::f64); };
+    std::vector<std::pair<std::string, AttentionOptions>> learned(4);
+    learned[0] = {"additive",
+                  {.kernel = {[](const Var& w) { return additive(w); }, sample(5, {2})}}};
+    learned[1] = {"cosine", {.kernel = {[](const Var& t) { return cosine(t); }, scalar(2)}}};
+    learned[2] = {"bandwidth",
+                  {.kernel = {[](const Var& h) { return nadaraya_watson(exp(h)); }, scalar(.3)}}};
+    learned[3] = {"entmax",
+                  {.normaliser = {[](const Var& a) { return entmax_weights(softplus(a) + 1.0); },
+                                  scalar(.2)}}};
+    for (auto& [name, options] : learned) {
+        options.bias = false;
+        Wide wide(4, 2, {}, options);
+        REQUIRE(wide.all.size() == 5);
+        check_layer(name, wide, x, s);
+    }
+    const std::pair<const char*, Kernel> kernels[] = {
+        {"polynomial", polynomial(2)}, {"expsin", expsin(4)}, {"rbf similarity", rbf_similarity()}};
+    for (const auto& [name, kernel] : kernels) {
+        Wide wide(4, 2, {.kernel = kernel}, {.bias = false});
+        check_layer(name, wide, x, s);
+    }
+    Wide sparse(4, 2, {.normaliser = entmax15_weights()}, {.bias = false});
+    check_layer("entmax 1.5", sparse, x, s);
+}
+
+TEST_CASE("heads are layers of one head, each with its part of the parameters") {
+    const int64_t n = 5, heads = 3, d = 4, width = heads * d;
+    const Tensor x = sample(6, {2, n, width});
+    for (const Scheme scheme : schemes) {
+        if (scheme == Scheme::alibi) continue;  // its slopes depend on how many heads there are
+        CAPTURE(int(scheme));
+        Wide wide(width, heads, {}, placed(scheme));
+        const Attention& layer = wide.layer;
+        const auto columns = [&](const Tensor& t, int64_t h) {
+            return slice(t, -1, h * d, (h + 1) * d);
+        };
+        const auto project = [&](const Linear& l, const Var& from, int64_t h) {
+            return matmul(from, columns(l.weight, h)) + columns(l.bias, h);
+        };
+        const Binding constants;
+        Var total = broadcast_to(Var(layer.output.bias), {2, n, width});
+        for (int64_t h = 0; h < heads; ++h) {
+            PositionLayer own = layer.position;
+            own.heads = 1;
+            for (Tensor* t : {&own.weight, &own.u, &own.v, &own.value_table, &own.table})
+                if (t->defined() && !(scheme == Scheme::learned && t == &own.table))
+                    *t = slice(*t, 0, h, h + 1);
+            const Var f =
+                own.is_sum() ? Var(x) + own.encoding(constants, 0, n, DType::f64) : Var(x);
+            const auto alone = [&](const Var& t) { return unsqueeze(t, 1); };
+            const Var mixed =
+                attend(alone(project(layer.query, f, h)), alone(project(layer.key, f, h)),
+                       alone(project(layer.value, x, h)),
+                       {.position = own.scheme(constants, n, n, 0, DType::f64)});
+            total = total +
+                    matmul(squeeze(mixed, 1), slice(layer.output.weight, 0, h * d, (h + 1) * d));
+        }
+        CHECK(distance(layer.forward({}, x), total) < 1e-12);
+        // without the batch's axis; weights
+        const Tensor first = reshape(slice(x, 0, 0, 1), {n, width});
+        CHECK(distance(unsqueeze(layer.forward({}, first), 0),
+                       slice(layer.forward({}, x), 0, 0, 1)) < 1e-13);
+        CHECK(layer.weights({}, first).shape() == Shape{heads, n, n});
+        CHECK(distance(unsqueeze(layer.weights({}, first), 0),
+                       slice(layer.weights({}, x), 0, 0, 1)) < 1e-13);
+        if (scheme != Scheme::skew) {
+            const Tensor sums = sum(layer.weights({}, x).value(), {-1});
+            CHECK(largest(sums - 1.0) < 1e-13);
+        }
+        // and the scheme is felt
+        Wide plain(width, heads, {});
+        if (scheme != Scheme::none)
+            CHECK(distance(plain.layer.forward({}, x), layer.forward({}, x)) > 1e-4);
+    }
+}
+
+TEST_CASE("every parameter and option of a position is felt") {
+    const Tensor x = sample(16, {2, 6, 8});
+    std::set<std::string> names;
+    for (const Scheme scheme : schemes) {
+        Wide wide(8, 2, {.kernel = rbf()}, placed(scheme));
+        Tape tape;
+        const Binding at(tape, wide.all);
+        const auto g = tape.gradient(sum(square(wide.layer.forward(at, x))), at.vars());
+        for (size_t i = 0; i < g.size(); ++i) {
+            CHECK_MESSAGE(largest(g[i]) > 1e-3, int(scheme), " ", wide.all.name(i));
+            names.insert(wide.all.name(i));
+        }
+    }
+    for (const char* name : {"weight", "u", "v", "table", "values"})
+        CHECK_MESSAGE(names.contains(std::string("position.") + name), name);
+    const auto out = [&](PositionOptions p) {
+        return Wide(8, 2, {}, {.position = p}).layer.forward({}, x);
+    };
+    const auto differ = [&](PositionOptions a, PositionOptions b) {
+        CHECK(distance(out(a), out(b)) > 1e-6);
+    };
+    const PositionOptions xl{.scheme = Scheme::transformer_xl}, table{.scheme = Scheme::lookup},
+        skewed{.scheme = Scheme::skew}, turned{.scheme = Scheme::rotary},
+        sines{.scheme = Scheme::sinusoidal};
+    const auto with = [](PositionOptions p, auto change) {
+        change(p);
+        return p;
+    };
+    using P = PositionOptions;
+    differ(xl, with(xl, [](P& p) { p.clamp_length = 2; }));
+    differ(xl, with(xl, [](P& p) { p.biases = false; }));
+    for (const P& p : {xl, table, skewed}) differ(p, with(p, [](P& q) { q.scaled = false; }));
+    for (const P& p : {xl, sines})
+        differ(p, with(p, [](P& q) { q.layout = EncodingLayout::halves; }));
+    differ(table, with(table, [](P& p) { p.clip = 1; }));
+    differ(turned, with(turned, [](P& p) { p.pairs = PairLayout::interleaved; }));
+}
+
+TEST_CASE("A06, A21: by segments is one long pass, where the memory covers it") {
+    const int64_t length = 12, segment = 4, width = 8;
+    const Tensor x = sample(7, {2, length, width});
+    for (const Scheme scheme : schemes)
+        for (const int64_t clamp_length : {0, 3})
+            for (const Kernel& kernel : {dot_product(), rbf()}) {
+                if (clamp_length > 0 && scheme != Scheme::transformer_xl) continue;
+                CAPTURE(int(scheme));
+                AttentionOptions o = with_memory_of(scheme);
+                o.position.clamp_length = clamp_length;
+                Wide one(width, 2, {.kernel = kernel}, o, 1),
+                    two(width, 2, {.kernel = kernel}, o, 2);
+                const auto stack = [&](const Var& in, std::array<Var, 2>& memory, int64_t keep) {
+                    Var at = in;
+                    const Attention* layers[] = {&one.layer, &two.layer};
+                    for (size_t l = 0; l < 2; ++l) {
+                        const Var out = at + layers[l]->forward({}, at, with_memory(memory[l], at));
+                        memory[l] = next_memory(memory[l], at, keep);
+                        at = out;
+                    }
+                    return at;
+                };
+                std::array<Var, 2> none, memory;
+                const Var whole = stack(x, none, 0);
+                for (int64_t at = 0; at < length; at += segment) {
+                    const Var part = stack(slice(x, 1, at, at + segment), memory, length);
+                    CHECK(distance(part, slice(whole, 1, at, at + segment)) < 1e-12);
+                    CHECK(memory[0].size(-2) == at + segment);
+                }
+            }
+}
+
+TEST_CASE("A21: evaluation, every query with as many keys, is the long pass in a window") {
+    const int64_t length = 11, window_length = 4, width = 8;
+    const Tensor x = sample(8, {1, length, width});
+    for (const Scheme scheme : {Scheme::none, Scheme::transformer_xl, Scheme::lookup, Scheme::skew,
+                                Scheme::rotary, Scheme::alibi}) {
+        CAPTURE(int(scheme));
+        AttentionOptions o = placed(scheme);
+        o.filter = [=](int64_t queries, int64_t keys) {
+            return same_length(keys - queries, window_length);
+        };
+        Wide one(width, 2, {}, o, 3), two(width, 2, {}, o, 4);
+        Var middle = one.layer.forward({}, x);
+        const Var whole = two.layer.forward({}, middle);
+        Var first, second;  // memories of window_length − 1
+        for (int64_t at = 0; at < length; ++at) {
+            const Var token = slice(x, 1, at, at + 1);
+            const Var hidden = one.layer.forward({}, token, with_memory(first, token));
+            const Var out = two.layer.forward({}, hidden, with_memory(second, hidden));
+            first = next_memory(first, token, window_length - 1);
+            second = next_memory(second, hidden, window_length - 1);
+            CHECK(first.size(-2) == std::min(at + 1, window_length - 1));
+            CHECK(distance(out, slice(whole, 1, at, at + 1)) < 1e-12);
+        }
+    }
+}
+
+TEST_CASE("A06: no gradient goes into the memory") {
+    Wide wide(8, 2, {}, with_memory_of(Scheme::transformer_xl));
+    Tape tape;
+    const Var past = tape.watch(sample(9, {3, 8})), now = tape.watch(sample(10, {2, 8}));
+    const Binding at(tape, wide.all);
+    const auto g = tape.gradient(sum(square(wide.layer.forward(at, now, with_memory(past, now)))),
+                                 {past, now});
+    CHECK(largest(g[0]) == 0);
+    CHECK(largest(g[1]) > 1e-3);
+    CHECK(next_memory(past, now, 4).is_constant());
+    CHECK(distance(next_memory(past, now, 4), concat({slice(past, 0, 1, 3), now}, 0)) == 0);
+    CHECK(next_memory({}, now, 9).size(0) == 2);
+    CHECK(next_memory(past, now, 0).size(0) == 0);
+}
+
+TEST_CASE("A04, A13: another sequence, of its own width and length; states of zero say nothing") {
+    const int64_t width = 8, source = 5;
+    for (const Scheme scheme :
+         {Scheme::none, Scheme::lookup, Scheme::symmetric, Scheme::rotary, Scheme::alibi}) {
+        AttentionOptions o = placed(scheme);
+        o.position.values = false;
+        o.source = source;
+        o.bias = false;
+        Wide wide(width, 2, {}, o);
+        for (const auto& [n, m] : {std::pair<int64_t, int64_t>{4, 7}, {7, 4}, {1, 3}}) {
+            const Tensor x = sample(11, {2, n, width}), s = sample(12, {2, m, source});
+            const Var out = wide.layer.forward({}, x, s);
+            CHECK(out.shape() == Shape{2, n, width});
+            CHECK(largest(out.value()) > 1e-3);
+            CHECK(wide.layer.weights({}, x, s).shape() == Shape{2, 2, n, m});
+            CHECK(largest(wide.layer.forward({}, x, s * 0.0).value()) == 0);
+        }
+    }
+}
+
+TEST_CASE("A17, A25: one matrix for both sides saves one; Eq 9 has two where Eq 5 has three") {
+    const int64_t width = 12, square_of = width * width;
+    const auto count = [&](Scheme scheme, bool shared, bool kernel_only) {
+        AttentionOptions o{
+            .position = {.scheme = scheme, .biases = false}, .symmetric = shared, .bias = false};
+        Attention layer(width, 3, {}, Key{1}, o);
+        Parameters all;
+        layer.collect(all, "");
+        int64_t n = 0;
+        for (size_t i = 0; i < all.size(); ++i) {
+            const std::string& name = all.name(i);
+            const bool of_kernel = name != "value.weight" && name != "output.weight";
+            if (!kernel_only || of_kernel) n += all.tensors()[i]->count();
+        }
+        return n;
+    };
+    CHECK(count(Scheme::none, false, false) == 4 * square_of);
+    CHECK(count(Scheme::none, true, false) == 3 * square_of);
+    CHECK(count(Scheme::symmetric, true, true) == 2 * square_of);
+    CHECK(count(Scheme::transformer_xl, false, true) == 3 * square_of);
+    CHECK(3 * count(Scheme::symmetric, true, true) ==
+          2 * count(Scheme::transformer_xl, false, true));
+    // with one matrix the scores are symmetric
+    Wide shared(width, 3, {.kernel = linear()}, {.symmetric = true});
+    const Tensor w = shared.layer.weights({}, sample(13, {6, width})).value(),
+                 ratio = w / transpose(w);
+    // w_ij·Σ_i = k_ij = k_ji = w_ji·Σ_j: ratios are those of sums, of rank one in logarithms
+    for (int64_t h = 0; h < 3; ++h) {
+        const Tensor one = reshape(slice(ratio, 0, h, h + 1), {6, 6});
+        const Tensor row = slice(one, 0, 0, 1), column = slice(one, 1, 0, 1);
+        CHECK(largest(one / (column * row) - 1.0) < 1e-9);
+    }
+}
+
+TEST_CASE("A26: values with positions are those without, and t W_v") {
+    const int64_t n = 5, width = 8, heads = 2, d = 4;
+    const Tensor x = sample(14, {n, width});
+    for (const Scheme scheme : schemes) {
+        CAPTURE(int(scheme));
+        AttentionOptions o = placed(scheme);
+        o.position.values = false;
+        Wide without(width, heads, {}, o);
+        o.values = ValueInput::features_and_positions;
+        Wide with(width, heads, {}, o);
+        const Var t = with.layer.position.encoding({}, 0, n, DType::f64);
+        const Var tv =
+            permute(reshape(matmul(t, with.layer.value.weight), {n, heads, d}), {1, 0, 2});
+        const Var mixed =
+            reshape(permute(matmul(with.layer.weights({}, x), tv), {1, 0, 2}), {n, width});
+        CHECK(distance(with.layer.forward({}, x) - without.layer.forward({}, x),
+                       matmul(mixed, with.layer.output.weight)) < 1e-12);
+    }
+}
+
+TEST_CASE("filters of batch entries and heads reach them") {
+    const Tensor x = sample(15, {2, 6, 8});
+    Wide wide(8, 2,
+              {.filter = padding(Tensor::from(std::vector<int64_t>{6, 3})) &
+                         by_head({causal(), full()})});
+    const Tensor w = wide.layer.weights({}, x).value();
+    const auto at = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
+        return w.to_vector<double>()[size_t(((b * 2 + h) * 6 + i) * 6 + j)];
+    };
+    for (int64_t b = 0; b < 2; ++b)
+        for (int64_t h = 0; h < 2; ++h)
+            for (int64_t i = 0; i < 6; ++i)
+                for (int64_t j = 0; j < 6; ++j)
+                    CHECK((at(b, h, i, j) > 0) == ((h == 1 || j <= i) && (b == 0 || j < 3)));
+    Wide dropped(8, 2, {});
+    const Var half = dropped.layer.forward({}, x, x, {0.5, Key{3}});
+    CHECK(distance(half, dropped.layer.forward({}, x, x, {0.5, Key{3}})) == 0);
+    CHECK(distance(half, dropped.layer.forward({}, x, x, {0.5, Key{4}})) > 1e-3);
+    CHECK(distance(half, dropped.layer.forward({}, x)) > 1e-3);
+}
+
+TEST_CASE("X03: one key, one layer: the same bits in f32 and f64, on any number of threads") {
+    const Restore restore;
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const Scheme scheme : schemes) {
+            std::vector<Tensor> expected;
+            for (const int threads : {1, 2, 2}) {
+                set_thread_count(threads);
+                AttentionOptions o = placed(scheme);
+                o.position.length = 80;
+                Attention layer(8, 2, {.kernel = rbf()}, Key{9}, o);
+                Parameters all;
+                layer.collect(all, "");
+                all.cast(dtype);
+                Tape tape;
+                const Binding at(tape, all);
+                const Var out = layer.forward(at, randn(Key{10}, {3, 70, 8}, dtype));
+                CHECK(out.dtype() == dtype);
+                std::vector<Tensor> got = tape.gradient(sum(square(out)), at.vars());
+                got.push_back(out.value());
+                if (expected.empty()) expected = got;
+                for (size_t i = 0; i < got.size(); ++i)
+                    CHECK(difference(got[i], expected[i]) == "");
+            }
+        }
+}
+
+TEST_CASE("layers that cannot be") {
+    CHECK_THROWS_AS(Attention(8, 3, {}, Key{0}), ValueError);
+    CHECK_THROWS_AS(Attention(8, 2, {.position = rotary()}, Key{0}), ValueError);
+    CHECK_THROWS_AS(Attention(8, 2, {}, Key{0}, {.symmetric = true, .source = 5}), ValueError);
+    CHECK_THROWS_AS(
+        Attention(8, 2, {}, Key{0}, {.position = {.scheme = Scheme::learned}, .source = 5}),
+        ValueError);
+    CHECK_THROWS_AS(Attention(8, 2, {}, Key{0}, {.position = {.length = 0}}), ValueError);
+    const Tensor x = randn(Key{1}, {5, 8});
+    const Attention plain(8, 2, {}, Key{0});
+    CHECK_THROWS_AS(plain.forward({}, x, slice(x, 0, 0, 3)), ShapeError);
+    CHECK_THROWS_AS(plain.forward({}, unsqueeze(x, 0), x), ShapeError);
+    CHECK_THROWS_AS(plain.forward({}, reshape(x, {40})), ShapeError);
+    const Attention short_table(8, 2, {}, Key{0},
+                                {.position = {.scheme = Scheme::learned, .length = 4}});
+    CHECK_THROWS_AS(short_table.forward({}, x), ShapeError);
+    Parameters all;
+    Linear layer(2, 3, Key{1});
+    layer.collect(all, "");
+    CHECK_THROWS_AS(Binding(all, std::vector<Var>(1)), ShapeError);
+}
