@@ -23,6 +23,7 @@ void add_pointwise();
 void add_rows();
 void add_overhead();
 void add_attention();
+void add_graph();
 void add_train();
 void add_ops();
 

@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
         bench::add_rows();
         bench::add_overhead();
         bench::add_attention();
+        bench::add_graph();
         bench::add_train();
         bench::add_ops();
         if (argc == 2 && std::string_view(argv[1]) == "--missing") {

@@ -73,8 +73,8 @@ MERCER_API Tensor row_ids(const char* operation, const Shape& x, const Tensor& i
 MERCER_API Tensor id_counts(const Tensor& ids, int64_t n, int rank, DType dtype);
 
 /// ids: i64 of one axis, dense, every one in [0, n).
-Tensor checked_ids(const char* operation, const char* what, const Tensor& ids, int64_t n);
+MERCER_API Tensor checked_ids(const char* operation, const char* what, const Tensor& ids, int64_t n);
 /// offsets: i64 (n + 1), dense, ascending from 0 to `entries`.
-Tensor checked_offsets(const char* operation, const Tensor& offsets, int64_t entries);
+MERCER_API Tensor checked_offsets(const char* operation, const Tensor& offsets, int64_t entries);
 
 }  // namespace mercer

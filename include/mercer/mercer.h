@@ -1,6 +1,7 @@
 // Everything: tensors, their operations, the tape, optimisers and attention.
 #pragma once
 
+#include "attention/graph/graph_attention.h"
 #include "attention/smoother/position/position.h"
 #include "attention/smoother/reference.h"
 #include "autograd/checkpoint.h"

@@ -122,8 +122,10 @@ MERCER_INLINE ExpSum<T> exp_sum(const T* x, int64_t n, Total&... total) {
         if (const T m = largest_of(x + b, count); m > largest) {
             if (m == -lowest) return {T(0), infinite_sum(x, n, total...)};
             top = m;
-            const Vec<T> shrink = exp_falling(Vec<T>(largest - top));
-            for (Vec<T>& part : sum.part) part = part * shrink;
+            if (b > 0) {
+                const Vec<T> shrink = exp_falling(Vec<T>(largest - top));
+                for (Vec<T>& part : sum.part) part = part * shrink;
+            }
             largest = m;
         }
         const Vec<T> shift(top);
