@@ -70,8 +70,9 @@ struct Rows {
 
 // 0 or 1/(1 − p) for each weight (e, H); undefined: all are kept.
 Tensor kept_weights(const Graph& graph, const Tensor& h, const GraphAttentionOptions& o) {
-    if (o.dropout == 0) return {};
-    return dropout(Tensor::ones({graph.edges(), h.size(1)}, h.dtype()), o.dropout, o.key);
+    if (o.dropout.rate == 0) return {};
+    return dropout(Tensor::ones({graph.edges(), h.size(1)}, h.dtype()), o.dropout.rate,
+                   o.dropout.key);
 }
 
 // x·keep; what is dropped may be anything.

@@ -60,8 +60,8 @@ void attention::check_graph_attention(const Var& h, const Var& attention_source,
     if (!std::isfinite(options.slope))
         throw ValueError(name,
                          "slope must be a finite number, got " + std::to_string(options.slope));
-    if (!(options.dropout >= 0 && options.dropout < 1))
-        throw ValueError(name, "dropout must be in [0, 1), got " + std::to_string(options.dropout));
+    if (const double rate = options.dropout.rate; !(rate >= 0 && rate < 1))
+        throw ValueError(name, "dropout.rate must be in [0, 1), got " + std::to_string(rate));
 }
 
 Var graph_attention(const Var& h, const Var& attention_source, const Var& attention_target,

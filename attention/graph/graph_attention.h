@@ -9,17 +9,15 @@
 #pragma once
 
 #include "attention/graph/graph.h"
-#include "autograd/var.h"
-#include "engine/random.h"
+#include "attention/smoother/reference.h"
 
 namespace mercer {
 
 struct GraphAttentionOptions {
     double slope = 0.2;  // of LeakyReLU below 0
-    /// Weights are dropped (the others grow by 1/(1 − p)) after normalising: weight h of edge k is
-    /// element k·H + h of dropout(…, p, key).
-    double dropout = 0;
-    Key key{};
+    /// Weights are dropped (the others grow by 1/(1 − rate)) after normalising: weight h of edge k is
+    /// element k·H + h of dropout(…, rate, key).
+    WeightDropout dropout = {};
 };
 
 /// h (n, H, F), attention_source and attention_target (H, F), all f32 or all f64: (n, H, F). What is
@@ -27,7 +25,7 @@ struct GraphAttentionOptions {
 /// Cost: 2·e·H·F flops and a read of e·H·F numbers from where neighbours lie; backward three times that.
 /// The first derivative is fused, the second that of graph_attention_reference. Every sum is one
 /// thread's and in the order of edges (or of nodes, in runs of 256): the same bits everywhere.
-/// ShapeError, DTypeError; ValueError for a slope that is no number or dropout outside [0, 1).
+/// ShapeError, DTypeError; ValueError for a slope that is no number or a dropout rate outside [0, 1).
 MERCER_API Var graph_attention(const Var& h, const Var& attention_source,
                                const Var& attention_target, const Graph& graph,
                                const GraphAttentionOptions& options = {});

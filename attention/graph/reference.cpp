@@ -42,7 +42,8 @@ Var weights(const Nodes& x, const Var& attention_source, const Var& attention_ta
             const Graph& graph, const GraphAttentionOptions& options) {
     const Var u = linear_scores(x, attention_source, attention_target, graph);
     const Var alpha = segment_softmax(u * branch(u, options.slope), graph.offsets());
-    return options.dropout > 0 ? dropout(alpha, options.dropout, options.key) : alpha;
+    return options.dropout.rate > 0 ? dropout(alpha, options.dropout.rate, options.dropout.key)
+                                    : alpha;
 }
 
 }  // namespace

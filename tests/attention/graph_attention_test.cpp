@@ -88,7 +88,7 @@ TEST_CASE("fused equals reference, values and gradients; float32 errs at most tw
         for (const double p : {0.0, 0.4}) {
             const Graph graph = random_graph(s.nodes, s.degree, 2);
             const Operands x(s.nodes, s.heads, s.width);
-            const GraphAttentionOptions o{.dropout = p, .key = Key{5, 1}};
+            const GraphAttentionOptions o{.dropout = {p, Key{5, 1}}};
             const Results exact = run(false, x, graph, o);
             CAPTURE(s.nodes);
             CAPTURE(s.width);
@@ -120,8 +120,7 @@ TEST_CASE("both orders of derivatives") {
         const Tensor inputs[] = {x.h, x.source, x.target};
         const GradcheckReport report = gradcheck(
             [&](std::span<const Var> at) {
-                return graph_attention(at[0], at[1], at[2], graph,
-                                       {.dropout = p, .key = Key{3, 1}});
+                return graph_attention(at[0], at[1], at[2], graph, {.dropout = {p, Key{3, 1}}});
             },
             inputs, {.tolerance = 1e-6, .second_tolerance = 1e-6, .step = 1e-4});
         CHECK_MESSAGE(report.ok, report.failure);
@@ -150,7 +149,7 @@ TEST_CASE("the same bits on every instruction set and for any number of threads"
         for (const Size& s : sizes()) {
             const Graph graph = random_graph(s.nodes, s.degree, 6);
             const Operands x(s.nodes, s.heads, s.width);
-            const GraphAttentionOptions o{.dropout = 0.25, .key = Key{1, 2}};
+            const GraphAttentionOptions o{.dropout = {0.25, Key{1, 2}}};
             set_isa(Isa::scalar);
             set_thread_count(1);
             const Results expected = run(true, x, graph, o, dtype);
@@ -219,9 +218,9 @@ TEST_CASE("large scores do not overflow") {
 TEST_CASE("dropout is the engine's, by edge and head; weights are those used") {
     const Graph graph = random_graph(40, 6, 9);
     const Operands x(40, 3, 4);
-    const GraphAttentionOptions o{.dropout = 0.5, .key = Key{4, 2}};
-    const auto keep =
-        dropout(Tensor::ones({graph.edges(), 3}, DType::f64), 0.5, o.key).to_vector<double>();
+    const GraphAttentionOptions o{.dropout = {0.5, Key{4, 2}}};
+    const auto keep = dropout(Tensor::ones({graph.edges(), 3}, DType::f64), 0.5, o.dropout.key)
+                          .to_vector<double>();
     CHECK(distance(graph_attention(x.h, x.source, x.target, graph, o).value(),
                    Tensor::from(naive(x, graph, 0.2, keep), x.h.shape())) < 1e-12);
     const auto w = graph_attention_weights(x.h, x.source, x.target, graph, o).value();
@@ -259,8 +258,8 @@ TEST_CASE("errors name what is wrong") {
     CHECK(message(x.h, x.source, cast(x.target, DType::f32)) ==
           "[graph_attention] h and attention_target must be both f32 or both f64, got f64 and f32; "
           "use cast");
-    CHECK(message(x.h, x.source, x.target, {.dropout = 1}) ==
-          "[graph_attention] dropout must be in [0, 1), got 1.000000");
+    CHECK(message(x.h, x.source, x.target, {.dropout = {1}}) ==
+          "[graph_attention] dropout.rate must be in [0, 1), got 1.000000");
     CHECK(message(x.h, x.source, x.target, {.slope = std::nan("")}) ==
           "[graph_attention] slope must be a finite number, got nan");
 }
