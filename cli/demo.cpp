@@ -1,16 +1,13 @@
 #include "cli/demo.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "cli/demo_report.h"
+#include "cli/files.h"
 #include "cli/progress.h"
-#include "cli/report/report.h"
-#include "engine/error.h"
 #include "engine/trace.h"
 #include "models/tasks/comparison.h"
 
@@ -30,15 +27,6 @@ std::vector<MonthlySeries> chosen_series(const DemoOptions& options) {
     if (options.series != "airline") out.push_back(co2_series());
     if (options.series != "co2") out.push_back(airline_series());
     return out;
-}
-
-// Better now than after the training.
-void require_writable(const char* what, const char* option, const std::filesystem::path& file) {
-    const auto parent = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-    if (access(parent.c_str(), W_OK) != 0 || std::filesystem::is_directory(file))
-        throw IoError("demo", std::string(what) + " cannot be written to " + file.string() +
-                                  "; name a file in a folder that exists and is writable with " +
-                                  option);
 }
 
 // Columns count code points: names hold dashes and subscripts.
@@ -92,13 +80,7 @@ void run_demo(const DemoOptions& options) {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     const nlohmann::json report =
         demo_report(results, {options.command, options.seed, options.epochs, seconds});
-    try {
-        write_report(options.out, report);
-    } catch (const Error&) {
-        throw;
-    } catch (const std::runtime_error& error) {
-        throw IoError("demo", error.what());
-    }
+    save_report(options.out, report, Page::report);
     for (const Comparison& c : results) print_table(c);
     std::printf("%s\n", options.out.c_str());
 }

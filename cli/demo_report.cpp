@@ -2,26 +2,14 @@
 
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "cli/report/report.h"
-#include "engine/isa.h"
-#include "engine/parallel.h"
+#include "cli/files.h"
 
 namespace mercer::cli {
 namespace {
 
 using nlohmann::json;
-
-std::string now() {
-    const std::time_t t = std::time(nullptr);
-    std::tm utc{};
-    gmtime_r(&t, &utc);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    return text;
-}
 
 std::string number(double x, int decimals) {
     char text[32];
@@ -141,16 +129,13 @@ json demo_report(const std::vector<Comparison>& results, const DemoRun& run) {
         series.push_back(series_entry(c));
         for (const std::string& line : verdict(c)) lines.push_back(line);
     }
-    return {{"title", "Attention as kernel smoothing"},
-            {"version", MERCER_VERSION},
-            {"generated", now()},
-            {"command", run.command},
-            {"seed", run.seed},
-            {"epochs", run.epochs},
-            {"machine",
-             {{"isa", name_of(isa())}, {"threads", thread_count()}, {"seconds", run.seconds}}},
-            {"verdict", lines},
-            {"series", series}};
+    json report = {{"title", "Attention as kernel smoothing"},
+                   {"seed", run.seed},
+                   {"epochs", run.epochs},
+                   {"verdict", lines},
+                   {"series", series}};
+    report.update(provenance(run.command, run.seconds));
+    return report;
 }
 
 }  // namespace mercer::cli

@@ -6,6 +6,7 @@
 #include "cli/demo.h"
 #include "cli/eval.h"
 #include "cli/exit_codes.h"
+#include "cli/gallery.h"
 #include "cli/info.h"
 #include "cli/ops.h"
 #include "engine/error.h"
@@ -64,6 +65,21 @@ int parse_and_run(int argc, char** argv) {
                      "Where each operation's time goes, for ui.perfetto.dev; with few epochs")
         ->type_name("FILE.json");
     demo->add_flag("--quiet", options.quiet, "No progress on stderr");
+    demo->require_subcommand(0, 1);
+    GalleryOptions gallery;
+    gallery.command = options.command;
+    CLI::App* smoothers = demo->add_subcommand(
+        "smoothers", "A picture of every kernel, filter, position scheme and normaliser instead");
+    for (CLI::Option* option : demo->get_options())
+        if (option != demo->get_help_ptr()) smoothers->excludes(option);
+    smoothers->add_option("--out", gallery.out, "The page")
+        ->capture_default_str()
+        ->type_name("FILE.html");
+    smoothers
+        ->add_option("--inputs", gallery.inputs,
+                     "The tensors, for `mercer eval` with the attributes beneath a picture")
+        ->type_name("FILE.safetensors");
+    smoothers->add_flag("--quiet", gallery.quiet, "No progress on stderr");
     const CLI::App* info =
         app.add_subcommand("info", "What this build is and what it found on the machine");
 
@@ -102,6 +118,8 @@ int parse_and_run(int argc, char** argv) {
         print_ops(json);
     else if (eval->parsed())
         status = run_eval(eval_options);
+    else if (smoothers->parsed())
+        run_gallery(gallery);
     else
         run_demo(options);
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)

@@ -1,12 +1,12 @@
-# Builds the report's page into the program.
+# Builds the report's pages into the program.
 #
 #   include(EmbedReport)
 #   mercer_embed_report(sources)      # sources: the generated .cpp, to add to a target
 #
 # The same file, run as a script, writes that .cpp:
 #
-#   cmake -DOUTPUT=assets.cpp -DPAGE=template.html -DSTYLE=report.css -DD3=d3.min.js
-#         "-DSCRIPT=a.js,b.js" -P EmbedReport.cmake
+#   cmake -DOUTPUT=assets.cpp -DD3=d3.min.js -DFOLDER=cli/report
+#         "-DASSETS=page template.html script a.js,b.js" -P EmbedReport.cmake
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(MERCER_EMBED_REPORT_SCRIPT "${CMAKE_CURRENT_LIST_FILE}")
@@ -29,20 +29,25 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
       message(FATAL_ERROR "${MERCER_D3} is not D3 5 (it begins: ${banner})")
     endif()
 
-    # In the order in which the page runs them.
-    set(scripts kit export check fits scores loss weights attention primer report)
-    list(TRANSFORM scripts PREPEND "${MERCER_REPORT_DIR}/")
-    list(TRANSFORM scripts APPEND ".js")
-    set(page "${MERCER_REPORT_DIR}/template.html")
-    set(style "${MERCER_REPORT_DIR}/report.css")
+    # What each function of assets.h returns; scripts in the order in which a page runs them.
+    set(assets
+      report_page template.html
+      gallery_page gallery.html
+      style report.css,gallery.css
+      script kit.js,page.js,export.js,weights.js,heat.js
+      report_script check.js,fits.js,scores.js,loss.js,attention.js,primer.js,report.js
+      gallery_script tex.js,gallery.js
+      gallery_items gallery.json)
+    string(REGEX MATCHALL "[a-z0-9_]+\\.(html|css|json|js)" files "${assets}")
+    list(TRANSFORM files PREPEND "${MERCER_REPORT_DIR}/")
     set(output "${CMAKE_CURRENT_BINARY_DIR}/report_assets.cpp")
-    list(JOIN scripts "," joined)
+    list(JOIN assets " " joined)
     add_custom_command(
       OUTPUT "${output}"
-      COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${output}" "-DPAGE=${page}" "-DSTYLE=${style}"
-              "-DD3=${MERCER_D3}" "-DSCRIPT=${joined}" -P "${MERCER_EMBED_REPORT_SCRIPT}"
-      DEPENDS "${MERCER_EMBED_REPORT_SCRIPT}" "${page}" "${style}" "${MERCER_D3}" ${scripts}
-      COMMENT "Embedding the report's page"
+      COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${output}" "-DD3=${MERCER_D3}" "-DFOLDER=${MERCER_REPORT_DIR}"
+              "-DASSETS=${joined}" -P "${MERCER_EMBED_REPORT_SCRIPT}"
+      DEPENDS "${MERCER_EMBED_REPORT_SCRIPT}" "${MERCER_D3}" ${files}
+      COMMENT "Embedding the report's pages"
       VERBATIM)
     set(${out_sources} "${output}" PARENT_SCOPE)
   endfunction()
@@ -51,7 +56,7 @@ endif()
 
 # --- Script mode ---------------------------------------------------------------------------------
 cmake_minimum_required(VERSION 3.25)
-foreach(name OUTPUT PAGE STYLE D3 SCRIPT)
+foreach(name OUTPUT D3 FOLDER ASSETS)
   if(NOT DEFINED ${name})
     message(FATAL_ERROR "EmbedReport.cmake: -D${name}=... is missing")
   endif()
@@ -68,7 +73,7 @@ function(embed function_name files)
       message(FATAL_ERROR "EmbedReport.cmake: ${path} is empty")
     endif()
     # "</script" inside a script would end it early.
-    if(NOT function_name STREQUAL "page" AND bytes MATCHES "3c2f(7363726970|7374796c65)")
+    if(NOT function_name MATCHES "_page$" AND bytes MATCHES "3c2f(7363726970|7374796c65)")
       message(FATAL_ERROR "EmbedReport.cmake: ${path} contains a closing tag")
     endif()
     string(APPEND hex "${bytes}")
@@ -97,9 +102,12 @@ set(code "// Written by cmake/EmbedReport.cmake; do not edit.
 
 namespace mercer::cli::assets {
 ")
-embed(page "${PAGE}")
-embed(style "${STYLE}")
 embed(d3 "${D3}")
-embed(script "${SCRIPT}")
+separate_arguments(ASSETS UNIX_COMMAND "${ASSETS}")
+while(ASSETS)
+  list(POP_FRONT ASSETS name files)
+  string(REGEX REPLACE "([^,]+)" "${FOLDER}/\\1" files "${files}")
+  embed(${name} "${files}")
+endwhile()
 string(APPEND code "\n}  // namespace mercer::cli::assets\n")
 file(WRITE "${OUTPUT}" "${code}")

@@ -29,7 +29,7 @@ std::span<const Part<Kernel>> kernels() {
             +[] { return rbf_similarity(); }),
         row(
             "expsin", "Periodic, with magnitude", "period=1 in (0,inf)",
-            "\\exp(\\frac{-2 \\sin^2(\\pi \\|q - k\\| / p)}{\\sqrt{d}} + "
+            "\\exp(-\\frac{2}{\\sqrt{d}} \\sin^2 \\frac{\\pi \\|q - k\\|}{p} + "
             "\\frac{\\|q\\|^2 + \\|k\\|^2}{2 \\sqrt{d}})",
             "Song et al. 2021, section 5", +[](double period) { return expsin(period); }),
         row(

@@ -59,8 +59,7 @@
                 "the split: solid for test, pale for validation." + strideNote(),
             draw: drawMap,
         });
-        const canvas = map.body.insert("canvas", ":first-child").attr("class", "heat")
-            .attr("aria-hidden", "true").node();
+        const canvas = kit.heatCanvas(map);
         const slider = map.foot.append("div").attr("class", "tools").append("input")
             .attr("type", "range").attr("min", 0).attr("step", 1)
             .attr("aria-label", "The " + series.noun + " whose weights are shown");
@@ -76,19 +75,9 @@
         function paint() {
             const size = attention().size;
             const cells = weights();
-            const sorted = Float32Array.from(cells).sort();
-            top = sorted[Math.floor(0.998 * (sorted.length - 1))] || sorted[sorted.length - 1] || 1;
-            const ramp = kit.ramp();
-            const palette = d3.range(256).map((i) => d3.rgb(ramp(i / 255)));
-            canvas.width = size;
-            canvas.height = size;
-            const pen = canvas.getContext("2d");
-            const image = pen.createImageData(size, size);
-            cells.forEach((w, i) => {
-                const colour = palette[Math.min(255, Math.round(255 * Math.sqrt(w / top)))];
-                image.data.set([colour.r, colour.g, colour.b, 255], 4 * i);
-            });
-            pen.putImageData(image, 0, 0);
+            top = kit.topWeight(cells);
+            const palette = kit.palette(kit.ramp());
+            kit.paintCells(canvas, size, size, (i) => palette[kit.level(cells[i], top)]);
         }
 
         let marker = null;
@@ -96,9 +85,7 @@
             const side = Math.min(620, width - edge.left - edge.right);
             const size = attention().size;
             svg.attr("height", edge.top + side + edge.bottom);
-            map.canvasBox = {x: edge.left, y: edge.top, width: side, height: side};
-            d3.select(canvas).style("left", edge.left + "px").style("top", edge.top + "px")
-                .style("width", side + "px").style("height", side + "px");
+            kit.placeHeat(map, canvas, edge.left, edge.top, side, side);
             paint();
             const cell = side / size;
             [1, 2].forEach((which) => kit.runs(series.split, which).forEach(([a, b]) => {
@@ -127,14 +114,9 @@
             // Colour key
             const key = svg.append("g")
                 .attr("transform", "translate(" + edge.left + "," + (edge.top + side + 58) + ")");
-            const ramp = kit.ramp();
-            const span = Math.min(240, side);
-            d3.range(60).forEach((i) => key.append("rect").attr("x", (i * span) / 60).attr("height", 9)
-                .attr("width", span / 60 + 0.6).attr("fill", ramp((i + 0.5) / 60)));
-            key.append("rect").attr("class", "frame-line").attr("width", span).attr("height", 9);
-            [0, 0.25, 0.5, 1].forEach((share) => kit.text(key, Math.sqrt(share) * span, 23,
-                share === 0 ? "0" : (share === 1 ? "\u2265 " : "") + kit.percent(share * top))
-                .attr("text-anchor", share === 0 ? "start" : "middle"));
+            kit.colourKey(key, Math.min(240, side), kit.ramp(), [0, 0.25, 0.5, 1].map((share) =>
+                [Math.sqrt(share), share === 0 ? "0"
+                    : (share === 1 ? "\u2265 " : "") + kit.percent(share * top)]));
             kit.text(key, 0, -6, "weight of a cell within its row");
 
             marker = svg.append("rect").attr("class", "cross row").attr("fill", "none")

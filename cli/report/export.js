@@ -61,11 +61,7 @@
         }
 
         const root = d3.select(document.body).append("svg").style("display", "none");
-        const ink = getComputedStyle(document.documentElement);
-        const colour = (name) => {
-            const variable = /^var\((.*)\)$/.exec(name);
-            return ink.getPropertyValue(variable ? variable[1] : name).trim();
-        };
+        const colour = kit.colour;
         const font = (node, size) => node.attr("font-family", "sans-serif").attr("font-size", size)
             .attr("fill", colour("--ink"));
         font(root.append("text").attr("x", 12).attr("y", 24), 16).attr("font-weight", 600)

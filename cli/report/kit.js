@@ -87,10 +87,16 @@
             .append("path").attr("class", "swatch").style("--c", model.colour)
             .attr("stroke-dasharray", model.dash).attr("stroke-width", 2.4).attr("d", "M1,5H25");
     };
+    kit.dark = () => !kit.printing && matchMedia("(prefers-color-scheme: dark)").matches;
+    // The colour that a name or var(--name) or --name stands for now.
+    kit.colour = function (name) {
+        const variable = /^var\((.*)\)$/.exec(name);
+        return getComputedStyle(document.documentElement)
+            .getPropertyValue(variable ? variable[1] : name).trim();
+    };
     // Colours of the attention map, pale to deep on paper and dark to bright on a dark screen.
     kit.ramp = function () {
-        const dark = !kit.printing && matchMedia("(prefers-color-scheme: dark)").matches;
-        const stops = dark ? ["#1a1e26", "#1f4b7a", "#2f8fc4", "#9fd8c9", "#fff3b8"]
+        const stops = kit.dark() ? ["#1a1e26", "#1f4b7a", "#2f8fc4", "#9fd8c9", "#fff3b8"]
                            : ["#ffffff", "#bcd9ea", "#4f9ccb", "#14548f", "#08204a"];
         return d3.scaleLinear().domain([0, 0.25, 0.5, 0.75, 1]).range(stops)
             .interpolate(d3.interpolateLab).clamp(true);

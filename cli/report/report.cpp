@@ -99,7 +99,7 @@ std::string html_text(std::string_view text) {
 
 }  // namespace
 
-std::string render_report(const json& data) {
+std::string render_report(const json& data, Page which) {
     if (!data.is_object()) {
         throw std::runtime_error("the report's data is not a JSON object");
     }
@@ -109,10 +109,12 @@ std::string render_report(const json& data) {
                                     : "Attention as kernel smoothing";
     const std::string payload = script_safe(shorten(data));
 
-    const std::string_view page = assets::page();
+    const bool gallery = which == Page::gallery;
+    const std::string_view page = gallery ? assets::gallery_page() : assets::report_page();
+    const std::string_view own = gallery ? assets::gallery_script() : assets::report_script();
     std::string html;
     html.reserve(page.size() + assets::style().size() + assets::d3().size() +
-                 assets::script().size() + payload.size() + heading.size());
+                 assets::script().size() + own.size() + payload.size() + heading.size());
     std::size_t at = 0;
     // One pass: what is put in is never searched for placeholders.
     while (true) {
@@ -133,6 +135,7 @@ std::string render_report(const json& data) {
             html += assets::d3();
         } else if (name == "script") {
             html += assets::script();
+            html += own;
         } else if (name == "data") {
             html += payload;
         } else if (name == "title") {
@@ -145,8 +148,8 @@ std::string render_report(const json& data) {
     }
 }
 
-void write_report(const std::filesystem::path& path, const json& data) {
-    const std::string html = render_report(data);
+void write_report(const std::filesystem::path& path, const json& data, Page page) {
+    const std::string html = render_report(data, page);
     std::filesystem::path draft = path;
     draft += ".part-" + std::to_string(::getpid());
 

@@ -1,4 +1,4 @@
-// The HTML report of `mercer demo`: one self-contained file that asks the network for nothing.
+// The HTML pages of `mercer demo`: self-contained files that ask the network for nothing.
 // The shape of the data is laid down in cli/report/README.md.
 #pragma once
 
@@ -11,13 +11,16 @@
 
 namespace mercer::cli {
 
-/// The report's HTML for `data`. Numbers are kept to seven significant digits.
+enum class Page { report, gallery };
+
+/// The page's HTML for `data`. Numbers are kept to seven significant digits.
 /// Throws std::runtime_error where `data` is not an object.
-std::string render_report(const nlohmann::json& data);
+std::string render_report(const nlohmann::json& data, Page page = Page::report);
 
 /// Renders `data` into `path`: a temporary file beside it, then a rename, so that a reader finds
 /// the old report or the new one. Throws std::runtime_error naming the path and the reason.
-void write_report(const std::filesystem::path& path, const nlohmann::json& data);
+void write_report(const std::filesystem::path& path, const nlohmann::json& data,
+                  Page page = Page::report);
 
 /// The `attention` entry of a model: `weights` holds, for each head, n rows of n weights
 /// (heads × n × n; row i: what observation i looks at). Where heads × n × n exceeds `max_cells`,

@@ -1,51 +1,7 @@
-// Reads the data, lays out the page, draws every chart and says when it is done.
+// Lays out the report of the demo and draws every chart.
 (function () {
     "use strict";
     const kit = window.mercerKit;
-    const report = (window.mercerReport = {ready: false, charts: 0, errors: kit.errors});
-    window.addEventListener("error", (event) => kit.problem(event.message));
-
-    function readData() {
-        try {
-            return JSON.parse(document.getElementById("data").textContent);
-        } catch (error) {
-            kit.problem("its data cannot be read (" + error.message + ").");
-            return null;
-        }
-    }
-
-    function masthead(data) {
-        const machine = data.machine || {};
-        const day = new Date(data.generated);
-        const parts = [];
-        if (!Number.isNaN(+day)) parts.push("Made on " + d3.utcFormat("%-d %B %Y")(day));
-        if (data.version) parts.push("by Mercer " + data.version);
-        if (machine.seconds) {
-            parts.push("in " + kit.fixed(machine.seconds, machine.seconds < 10 ? 1 : 0) + " s");
-        }
-        if (machine.isa) {
-            parts.push("on " + machine.isa + (machine.threads ? ", " + machine.threads + " thread" +
-                (machine.threads === 1 ? "" : "s") : ""));
-        }
-        d3.select("#colophon").text(parts.join(" ") + ".");
-        const foot = d3.select("#foot").append("p");
-        foot.append("span").text("This file stands alone: it holds its data, its script and its " +
-            "drawing library (D3 5), and asks the network for nothing.");
-        if (data.command) {
-            foot.append("span").text(" To make it again: ");
-            foot.append("code").text(data.command);
-        }
-        const verdict = Array.isArray(data.verdict) ? data.verdict : [];
-        d3.select("#verdict-list").selectAll("li").data(verdict).enter().append("li").text((d) => d);
-        d3.select("#verdict").attr("hidden", verdict.length ? null : true);
-    }
-
-    function contents(series) {
-        const entries = [["verdict", "Findings"], ["idea", "The idea"]]
-            .concat(series.map((s) => ["series-" + s.id, s.name]));
-        d3.select("#contents").selectAll("li").data(entries).enter().append("li").append("a")
-            .attr("href", (d) => "#" + d[0]).text((d) => d[1]);
-    }
 
     function describe(series) {
         const count = (which) => series.split.filter((s) => s === which).length;
@@ -88,17 +44,19 @@
         if (trained.some((m) => m.loss)) kit.loss(section, series);
     }
 
-    function build() {
-        const data = readData();
-        if (!data) return;
+    kit.start((data) => {
         kit.check(data).forEach((complaint) => kit.problem(complaint + "."));
         const all = Array.isArray(data.series) ? data.series.filter(kit.usable) : [];
         all.forEach((series) => {
             kit.prepareTime(series);
             kit.prepareModels(series.models);
         });
-        masthead(data);
-        contents(all);
+        kit.provenance(data);
+        const verdict = Array.isArray(data.verdict) ? data.verdict : [];
+        d3.select("#verdict-list").selectAll("li").data(verdict).enter().append("li").text((d) => d);
+        d3.select("#verdict").attr("hidden", verdict.length ? null : true);
+        kit.contents([["verdict", "Findings"], ["idea", "The idea"]]
+            .concat(all.map((s) => ["series-" + s.id, s.name])));
         if (all.length) {
             const shortest = all[d3.scan(all, (a, b) => a.x.length - b.x.length)];
             kit.primer(d3.select("#primer"), shortest);
@@ -106,13 +64,5 @@
         all.forEach(show);
         kit.drawAll();
         kit.watch();
-    }
-
-    try {
-        build();
-    } catch (error) {
-        kit.problem("the page could not be built (" + error.message + ").");
-    }
-    report.charts = kit.charts.filter((c) => c.figure.attr("data-rendered") === "true").length;
-    report.ready = true;
+    });
 })();

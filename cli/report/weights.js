@@ -8,7 +8,7 @@
     const cache = new Map();
 
     // The weights of one head, row after row: row_max * (level / 63)^2.
-    function unpackHead(attention, head) {
+    kit.unpackHead = function (attention, head) {
         const {size, weights, row_max: rowMax} = attention;
         const text = weights[head];
         const out = new Float32Array(size * size);
@@ -20,7 +20,10 @@
             }
         }
         return out;
-    }
+    };
+    // Where the `count` largest shares are, the largest first.
+    kit.largest = (share, count) =>
+        d3.range(share.length).sort((a, b) => share[b] - share[a]).slice(0, count);
 
     // `head` is an index or "mean".
     kit.weights = function (series, model, head) {
@@ -30,11 +33,11 @@
         if (head === "mean") {
             out = new Float32Array(model.attention.size * model.attention.size);
             for (let h = 0; h < model.attention.heads; ++h) {
-                unpackHead(model.attention, h).forEach((w, i) => { out[i] += w; });
+                kit.unpackHead(model.attention, h).forEach((w, i) => { out[i] += w; });
             }
             out.forEach((w, i) => { out[i] = w / model.attention.heads; });
         } else {
-            out = unpackHead(model.attention, +head);
+            out = kit.unpackHead(model.attention, +head);
         }
         cache.set(key, out);
         return out;
@@ -64,7 +67,7 @@
             if (p > 0) entropy -= p * Math.log(p / (last - first + 1));
             distance += p * Math.abs((first + last) / 2 - query);
         });
-        const top = d3.range(size).sort((a, b) => share[b] - share[a]).slice(0, 3);
+        const top = kit.largest(share, 3);
         const spread = Math.min(n, Math.max(1, Math.round(Math.exp(entropy))));
         const who = head === "mean" ? "on the mean over heads" : "in " + attention.head_names[+head];
         return {

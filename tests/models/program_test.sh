@@ -26,10 +26,11 @@ empty() { if [[ -s $1 ]]; then fault "$1 is not empty"; fi; }
 expect 0 --version; holds out "mercer "; empty err
 expect 0 --help; holds out "demo"; holds out "info"; empty err
 expect 0 demo --help; holds out "--epochs"
+expect 0 demo smoothers --help; holds out "--inputs"
 expect 0 info; holds out "instruction set"; holds out "threads"; holds out "version"; empty err
 
 for wrong in "" "nonsense" "demo --epochs 0" "demo --epochs x" "demo --series moon" "demo --seed -1" \
-    "demo --unknown" "info extra"; do
+    "demo --unknown" "demo --epochs 3 smoothers" "demo smoothers --epochs 3" "info extra"; do
     # shellcheck disable=SC2086
     expect 2 $wrong
     empty out
