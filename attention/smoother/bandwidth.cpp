@@ -13,7 +13,7 @@
 namespace mercer {
 namespace {
 
-constexpr int64_t block = 64;  // rows at a time
+constexpr int64_t block = 128;  // rows at a time
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 class Others : public FilterRule {
@@ -139,6 +139,7 @@ std::vector<double> logarithmic_grid(const Tensor& x, const BandwidthOptions& o)
                              " to " + std::to_string(high));
     const double first = std::log(low), step = std::log(high / low);
     std::vector<double> grid;
+    grid.reserve(size_t(o.points));
     for (int i = 0; i < o.points; ++i)
         grid.push_back(first + (o.points > 1 ? step * i / (o.points - 1) : 0));
     return grid;

@@ -23,7 +23,7 @@ struct LeaveOneOut {
     double slope = 0;  // d error/d log h, where asked for
     int64_t fallbacks = 0;
 };
-/// O(n²·d) time, by blocks of rows: memory O(n·d·64). ShapeError; ValueError for fewer than two
+/// O(n²·d) time, by blocks of rows: memory O(128·n·d). ShapeError; ValueError for fewer than two
 /// points or h ≤ 0.
 MERCER_API LeaveOneOut leave_one_out(const Tensor& x, const Tensor& y, double h,
                                      Profile profile = Profile::gaussian);

@@ -90,6 +90,12 @@ Var Attention::weights(const Binding& at, const Var& x, const Var& s) const {
     return x.rank() == 3 ? w : squeeze(w, 0);
 }
 
+LayerProbe Attention::probe(const Binding& at, const Var& x, const Var& s) const {
+    const Operands o = operands(at, x, s);
+    const Positioned placed = place(o.smoother.position, o.q, o.k);
+    return probe_layer(placed.q.value(), placed.k.value(), o.smoother.filter);
+}
+
 void Attention::collect(Parameters& parameters, const std::string& prefix) {
     query.collect(parameters, prefix + "query.");
     if (!options.symmetric) key.collect(parameters, prefix + "key.");

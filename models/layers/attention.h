@@ -8,7 +8,7 @@
 
 #include <functional>
 
-#include "attention/smoother/reference.h"
+#include "attention/smoother/probes.h"
 #include "models/layers/linear.h"
 #include "models/layers/position.h"
 
@@ -57,6 +57,10 @@ struct MERCER_API Attention {
     /// How each query weighs the keys in each head: [heads, n, m], [B, heads, n, m]; rows sum to 1.
     Var weights(const Binding& at, const Var& x) const { return weights(at, x, x); }
     Var weights(const Binding& at, const Var& x, const Var& s) const;
+    /// Similarity and magnitude of the projected states (attention/smoother/probes.h): how they
+    /// change in training is Fig. 3 of Song et al. 2021. Schemes of position that have a term of
+    /// their own are left out of it.
+    LayerProbe probe(const Binding& at, const Var& x, const Var& s) const;
     void collect(Parameters& parameters, const std::string& prefix);
 
 private:

@@ -19,12 +19,16 @@ PositionLayer::PositionLayer(int64_t width, int64_t heads, const PositionOptions
     : options(options), width(width), heads(heads) {
     const int64_t d = width / heads, rows = 2 * options.clip + 1;
     const Scheme scheme = options.scheme;
-    if (options.length < 1 || options.clip < 0 || options.clamp_length < 0)
-        throw ValueError("position", "length, clip and clamp_length must not be negative");
-    if (scheme == Scheme::transformer_xl || scheme == Scheme::symmetric) {
+    if (options.length < 1 || options.columns < 1 || options.clip < 0 || options.clamp_length < 0)
+        throw ValueError("position",
+                         "length and columns are 1 or more, clip and clamp_length not negative");
+    const auto matrix = [&](uint64_t part) {
         const double bound = 1 / std::sqrt(double(width));
-        weight = uniform(key.split(0), {heads, width, d}, DType::f32, -bound, bound);
-    }
+        return uniform(key.split(part), {heads, width, d}, DType::f32, -bound, bound);
+    };
+    if (scheme == Scheme::transformer_xl || scheme == Scheme::symmetric || scheme == Scheme::grid)
+        weight = matrix(0);
+    if (scheme == Scheme::grid) column_weight = matrix(5);
     if (scheme == Scheme::transformer_xl && options.biases) {
         u = small(key.split(1), {heads, d});
         v = small(key.split(2), {heads, d});
@@ -36,10 +40,28 @@ PositionLayer::PositionLayer(int64_t width, int64_t heads, const PositionOptions
         value_table = small(key.split(4), {heads, rows, d});
 }
 
+bool PositionLayer::is_image() const {
+    return options.scheme == Scheme::grid || options.scheme == Scheme::grid_sum;
+}
+
+std::pair<int64_t, int64_t> PositionLayer::image(int64_t first, int64_t n) const {
+    if (first != 0 || n % options.columns != 0)
+        throw ShapeError("position", std::to_string(n) + " tokens from place " +
+                                         std::to_string(first) + " on are no image with " +
+                                         std::to_string(options.columns) + " columns");
+    return {n / options.columns, options.columns};
+}
+
 Var PositionLayer::encoding(const Binding& at, int64_t first, int64_t n, DType dtype) const {
-    if (options.scheme != Scheme::learned)
-        return sinusoidal_encoding(Tensor::arange(n, DType::f64, double(first)), width, dtype,
+    const auto sinusoids = [&](int64_t from, int64_t count) {
+        return sinusoidal_encoding(Tensor::arange(count, DType::f64, double(from)), width, dtype,
                                    {.layout = options.layout});
+    };
+    if (is_image()) {
+        const auto [height, columns] = image(first, n);
+        return grid_encoding(sinusoids(0, height), sinusoids(0, columns));
+    }
+    if (options.scheme != Scheme::learned) return sinusoids(first, n);
     if (first + n > options.length)
         throw ShapeError("position", "tokens up to " + std::to_string(first + n) + ", a table of " +
                                          std::to_string(options.length) +
@@ -53,7 +75,17 @@ Position PositionLayer::scheme(const Binding& at, int64_t queries, int64_t keys,
     switch (options.scheme) {
         case Scheme::none:
         case Scheme::sinusoidal:
-        case Scheme::learned: return NoPosition{};
+        case Scheme::learned:
+        case Scheme::grid_sum: return NoPosition{};
+        case Scheme::grid: {
+            const auto [height, across] = image(offset, keys);
+            const auto axis = [&](int64_t n, const Tensor& w) {
+                return matmul(sinusoidal_encoding(Tensor::arange(n), width, dtype,
+                                                  {.layout = options.layout}),
+                              at(w));
+            };
+            return Grid{axis(height, weight), axis(across, column_weight)};
+        }
         case Scheme::transformer_xl:
             return TransformerXl{.weight = at(weight),
                                  .u = learned(u),
@@ -78,8 +110,9 @@ Position PositionLayer::scheme(const Binding& at, int64_t queries, int64_t keys,
 }
 
 void PositionLayer::collect(Parameters& parameters, const std::string& prefix) {
-    const std::pair<const char*, Tensor*> all[] = {
-        {"weight", &weight}, {"u", &u}, {"v", &v}, {"table", &table}, {"values", &value_table}};
+    const std::pair<const char*, Tensor*> all[] = {{"weight", &weight}, {"columns", &column_weight},
+                                                   {"u", &u},           {"v", &v},
+                                                   {"table", &table},   {"values", &value_table}};
     for (const auto& [name, tensor] : all)
         if (tensor->defined()) parameters.add(prefix + name, *tensor);
 }

@@ -18,6 +18,8 @@ struct PositionOptions {
         lookup,          // a table of clipped distances (Eq. 6; Shaw et al. 2018)
         skew,            // a table of all distances, causal (Huang et al. 2018)
         symmetric,       // k_F·k_T with W_T (Eq. 9)
+        grid_sum,        // an image's cells: f + PE(row) + PE(column)
+        grid,            // k_F·k_rows·k_columns, with a matrix for each
         rotary,
         alibi
     } scheme = Scheme::none;
@@ -27,6 +29,7 @@ struct PositionOptions {
     bool biases = true;        // transformer_xl: u and v; Tsai has none
     bool scaled = true;        // 1/√d on the position part of Eq. 5 and 6; Tsai has none
     int64_t clamp_length = 0;  // transformer_xl
+    int64_t columns = 1;       // of an image: cell (r, c) is token r·columns + c
     PairLayout pairs = PairLayout::halves;                // of rotary
     EncodingLayout layout = EncodingLayout::interleaved;  // of sinusoids
 };
@@ -34,10 +37,11 @@ struct PositionOptions {
 struct MERCER_API PositionLayer {
     PositionOptions options;
     int64_t width, heads;
-    Tensor weight;       // W_R or W_T: [H, D, d]
-    Tensor u, v;         // [H, d]
-    Tensor table;        // learned [length, D]; lookup [H, 2·clip + 1, d]; skew [H, length, d]
-    Tensor value_table;  // [H, 2·clip + 1, d]
+    Tensor weight;         // W_R, W_T or that of rows: [H, D, d]
+    Tensor column_weight;  // that of columns: [H, D, d]
+    Tensor u, v;           // [H, d]
+    Tensor table;          // learned [length, D]; lookup [H, 2·clip + 1, d]; skew [H, length, d]
+    Tensor value_table;    // [H, 2·clip + 1, d]
 
     /// W's entries uniform on (−1/√D, 1/√D); tables and biases normal, 0.02.
     PositionLayer(int64_t width, int64_t heads, const PositionOptions& options, Key key);
@@ -45,15 +49,21 @@ struct MERCER_API PositionLayer {
     /// Whether tokens get encoding() added before they are projected.
     bool is_sum() const {
         return options.scheme == PositionOptions::Scheme::sinusoidal ||
-               options.scheme == PositionOptions::Scheme::learned;
+               options.scheme == PositionOptions::Scheme::learned ||
+               options.scheme == PositionOptions::Scheme::grid_sum;
     }
-    /// t at places first … first + n − 1: [n, D], rows of the table if there is one, else sinusoids.
-    /// ShapeError beyond the table.
+    /// t at places first … first + n − 1: [n, D], rows of the table if there is one, else sinusoids;
+    /// of an image, its rows' and columns' together. ShapeError beyond the table, for tokens that do
+    /// not fill an image's rows.
     Var encoding(const Binding& at, int64_t first, int64_t n, DType dtype) const;
     /// What the smoother is told, for queries that begin at place `offset` of the keys.
     Position scheme(const Binding& at, int64_t queries, int64_t keys, int64_t offset,
                     DType dtype) const;
     void collect(Parameters& parameters, const std::string& prefix);
+
+private:
+    bool is_image() const;
+    std::pair<int64_t, int64_t> image(int64_t first, int64_t n) const;  // rows and columns
 };
 
 }  // namespace mercer

@@ -1,76 +1,13 @@
-// The multi-head layer with every kernel, normaliser, position and filter: parameters' derivatives
-// (A02), memory and segments (A06, A21), other modalities (A04, A13), counts (A17, A25), values (A26).
-#include <doctest/doctest.h>
-
-#include <cmath>
-#include <set>
-
-#include "autograd/functions.h"
-#include "autograd/gradcheck.h"
-#include "engine/error.h"
-#include "models/layers/attention.h"
+// The multi-head layer with every kernel, normaliser and filter: parameters' derivatives (A02), other
+// modalities (A04, A13), counts (A17, A25), values (A26).
+#include "models/layers/encoder.h"
+#include "tests/models/layer_support.h"
 #include "tests/support/bits.h"
 #include "tests/support/emulated.h"
 #include "tests/support/restore.h"
 
 using namespace mercer;
-
-namespace {
-
-using Scheme = PositionOptions::Scheme;
-constexpr Scheme schemes[] = {Scheme::none,           Scheme::sinusoidal, Scheme::learned,
-                              Scheme::transformer_xl, Scheme::lookup,     Scheme::skew,
-                              Scheme::symmetric,      Scheme::rotary,     Scheme::alibi};
-
-Tensor sample(uint64_t stream, const Shape& shape) {
-    return randn(Key{23, stream}, shape, DType::f64);
-}
-double largest(const Tensor& t) { return t.count() ? max(abs(t)).item<double>() : 0; }
-double distance(const Var& a, const Var& b) {
-    REQUIRE(a.shape() == b.shape());
-    return largest((a - b).value());
-}
-
-// A layer in f64, with parameters away from their small beginnings.
-struct Wide {
-    Attention layer;
-    Parameters all;
-
-    Wide(int64_t width, int64_t heads, SmootherOptions smoother, AttentionOptions options = {},
-         uint64_t seed = 1)
-        : layer(width, heads, std::move(smoother), Key{seed}, std::move(options)) {
-        layer.collect(all, "");
-        all.cast(DType::f64);
-        for (size_t i = 0; i < all.size(); ++i)
-            if (all.name(i).starts_with("position.") && all.name(i) != "position.weight")
-                *all.tensors()[i] = *all.tensors()[i] * 20.0;
-    }
-    Wide(const Wide&) = delete;  // `all` points into it
-    Wide& operator=(const Wide&) = delete;
-};
-
-AttentionOptions placed(Scheme scheme) {
-    return {.position = {.scheme = scheme, .length = 16, .clip = 2, .values = true}};
-}
-AttentionOptions with_memory_of(Scheme scheme) {
-    AttentionOptions o = placed(scheme);
-    o.filter = [](int64_t queries, int64_t keys) { return xl_memory(keys - queries); };
-    return o;
-}
-
-// Derivatives in states and all parameters.
-void check_layer(const std::string& name, Wide& wide, const Tensor& x, const Tensor& s) {
-    std::vector<Tensor> inputs{x, s};
-    for (const Tensor* t : wide.all.tensors()) inputs.push_back(t->clone());
-    const GradcheckReport r = gradcheck(
-        [&](std::span<const Var> in) {
-            return wide.layer.forward(Binding(wide.all, in.subspan(2)), in[0], in[1]);
-        },
-        inputs, {.step = 5e-4});
-    CHECK_MESSAGE(r.ok, name, ": ", r.failure);
-}
-
-}  // namespace
+using namespace mercer::test;
 
 TEST_CASE("A02: derivatives of all parameters: positions, values, one matrix or two") {
     const Tensor x = sample(1, {2, 4}), s = sample(2, {3, 4});
@@ -165,115 +102,25 @@ TEST_CASE("heads are layers of one head, each with its part of the parameters") 
     }
 }
 
-TEST_CASE("every parameter and option of a position is felt") {
-    const Tensor x = sample(16, {2, 6, 8});
-    std::set<std::string> names;
-    for (const Scheme scheme : schemes) {
-        Wide wide(8, 2, {.kernel = rbf()}, placed(scheme));
-        Tape tape;
-        const Binding at(tape, wide.all);
-        const auto g = tape.gradient(sum(square(wide.layer.forward(at, x))), at.vars());
-        for (size_t i = 0; i < g.size(); ++i) {
-            CHECK_MESSAGE(largest(g[i]) > 1e-3, int(scheme), " ", wide.all.name(i));
-            names.insert(wide.all.name(i));
-        }
+TEST_CASE("B01: a layer's similarity and magnitude, of its projections") {
+    Wide wide(8, 2, {.filter = causal()});
+    const Tensor x = sample(20, {2, 6, 8});
+    const auto heads_of = [&](const Linear& l) {
+        return permute(reshape(l.forward({}, x), {2, 6, 2, 4}), {0, 2, 1, 3}).value();
+    };
+    const LayerProbe got = wide.layer.probe({}, x, x),
+                     want = probe_layer(heads_of(wide.layer.query), heads_of(wide.layer.key),
+                                        causal());
+    CHECK(got.log_similarity == want.log_similarity);
+    CHECK(got.magnitude == want.magnitude);
+    // longer keys and queries: more magnitude, less similarity
+    for (Linear* l : {&wide.layer.query, &wide.layer.key}) {
+        l->weight = l->weight * 3.0;
+        l->bias = l->bias * 3.0;
     }
-    for (const char* name : {"weight", "u", "v", "table", "values"})
-        CHECK_MESSAGE(names.contains(std::string("position.") + name), name);
-    const auto out = [&](PositionOptions p) {
-        return Wide(8, 2, {}, {.position = p}).layer.forward({}, x);
-    };
-    const auto differ = [&](PositionOptions a, PositionOptions b) {
-        CHECK(distance(out(a), out(b)) > 1e-6);
-    };
-    const PositionOptions xl{.scheme = Scheme::transformer_xl}, table{.scheme = Scheme::lookup},
-        skewed{.scheme = Scheme::skew}, turned{.scheme = Scheme::rotary},
-        sines{.scheme = Scheme::sinusoidal};
-    const auto with = [](PositionOptions p, auto change) {
-        change(p);
-        return p;
-    };
-    using P = PositionOptions;
-    differ(xl, with(xl, [](P& p) { p.clamp_length = 2; }));
-    differ(xl, with(xl, [](P& p) { p.biases = false; }));
-    for (const P& p : {xl, table, skewed}) differ(p, with(p, [](P& q) { q.scaled = false; }));
-    for (const P& p : {xl, sines})
-        differ(p, with(p, [](P& q) { q.layout = EncodingLayout::halves; }));
-    differ(table, with(table, [](P& p) { p.clip = 1; }));
-    differ(turned, with(turned, [](P& p) { p.pairs = PairLayout::interleaved; }));
-}
-
-TEST_CASE("A06, A21: by segments is one long pass, where the memory covers it") {
-    const int64_t length = 12, segment = 4, width = 8;
-    const Tensor x = sample(7, {2, length, width});
-    for (const Scheme scheme : schemes)
-        for (const int64_t clamp_length : {0, 3})
-            for (const Kernel& kernel : {dot_product(), rbf()}) {
-                if (clamp_length > 0 && scheme != Scheme::transformer_xl) continue;
-                CAPTURE(int(scheme));
-                AttentionOptions o = with_memory_of(scheme);
-                o.position.clamp_length = clamp_length;
-                Wide one(width, 2, {.kernel = kernel}, o, 1),
-                    two(width, 2, {.kernel = kernel}, o, 2);
-                const auto stack = [&](const Var& in, std::array<Var, 2>& memory, int64_t keep) {
-                    Var at = in;
-                    const Attention* layers[] = {&one.layer, &two.layer};
-                    for (size_t l = 0; l < 2; ++l) {
-                        const Var out = at + layers[l]->forward({}, at, with_memory(memory[l], at));
-                        memory[l] = next_memory(memory[l], at, keep);
-                        at = out;
-                    }
-                    return at;
-                };
-                std::array<Var, 2> none, memory;
-                const Var whole = stack(x, none, 0);
-                for (int64_t at = 0; at < length; at += segment) {
-                    const Var part = stack(slice(x, 1, at, at + segment), memory, length);
-                    CHECK(distance(part, slice(whole, 1, at, at + segment)) < 1e-12);
-                    CHECK(memory[0].size(-2) == at + segment);
-                }
-            }
-}
-
-TEST_CASE("A21: evaluation, every query with as many keys, is the long pass in a window") {
-    const int64_t length = 11, window_length = 4, width = 8;
-    const Tensor x = sample(8, {1, length, width});
-    for (const Scheme scheme : {Scheme::none, Scheme::transformer_xl, Scheme::lookup, Scheme::skew,
-                                Scheme::rotary, Scheme::alibi}) {
-        CAPTURE(int(scheme));
-        AttentionOptions o = placed(scheme);
-        o.filter = [=](int64_t queries, int64_t keys) {
-            return same_length(keys - queries, window_length);
-        };
-        Wide one(width, 2, {}, o, 3), two(width, 2, {}, o, 4);
-        Var middle = one.layer.forward({}, x);
-        const Var whole = two.layer.forward({}, middle);
-        Var first, second;  // memories of window_length − 1
-        for (int64_t at = 0; at < length; ++at) {
-            const Var token = slice(x, 1, at, at + 1);
-            const Var hidden = one.layer.forward({}, token, with_memory(first, token));
-            const Var out = two.layer.forward({}, hidden, with_memory(second, hidden));
-            first = next_memory(first, token, window_length - 1);
-            second = next_memory(second, hidden, window_length - 1);
-            CHECK(first.size(-2) == std::min(at + 1, window_length - 1));
-            CHECK(distance(out, slice(whole, 1, at, at + 1)) < 1e-12);
-        }
-    }
-}
-
-TEST_CASE("A06: no gradient goes into the memory") {
-    Wide wide(8, 2, {}, with_memory_of(Scheme::transformer_xl));
-    Tape tape;
-    const Var past = tape.watch(sample(9, {3, 8})), now = tape.watch(sample(10, {2, 8}));
-    const Binding at(tape, wide.all);
-    const auto g = tape.gradient(sum(square(wide.layer.forward(at, now, with_memory(past, now)))),
-                                 {past, now});
-    CHECK(largest(g[0]) == 0);
-    CHECK(largest(g[1]) > 1e-3);
-    CHECK(next_memory(past, now, 4).is_constant());
-    CHECK(distance(next_memory(past, now, 4), concat({slice(past, 0, 1, 3), now}, 0)) == 0);
-    CHECK(next_memory({}, now, 9).size(0) == 2);
-    CHECK(next_memory(past, now, 0).size(0) == 0);
+    const LayerProbe longer = wide.layer.probe({}, x, x);
+    CHECK(longer.magnitude == doctest::Approx(9 * got.magnitude));
+    CHECK(longer.log_similarity == doctest::Approx(9 * got.log_similarity));
 }
 
 TEST_CASE("A04, A13: another sequence, of its own width and length; states of zero say nothing") {
@@ -417,4 +264,24 @@ TEST_CASE("layers that cannot be") {
     Linear layer(2, 3, Key{1});
     layer.collect(all, "");
     CHECK_THROWS_AS(Binding(all, std::vector<Var>(1)), ShapeError);
+}
+
+TEST_CASE("an encoder layer takes batches, and the options of its attention") {
+    AttentionOptions o = placed(Scheme::rotary);
+    o.symmetric = true;
+    EncoderLayer layer(8, 12, 2, {.filter = causal()}, Key{3}, o);
+    Parameters all;
+    layer.collect(all, "");
+    all.cast(DType::f64);
+    for (size_t i = 0; i < all.size(); ++i)
+        CHECK(all.name(i).find("attention.key.") == std::string::npos);
+    const Tensor x = sample(21, {3, 5, 8});
+    const Var out = layer.forward({}, x);
+    for (int64_t b = 0; b < 3; ++b) {
+        const Tensor one = reshape(slice(x, 0, b, b + 1), {5, 8});
+        CHECK(distance(unsqueeze(layer.forward({}, one), 0), slice(out, 0, b, b + 1)) < 1e-13);
+    }
+    // causal: the first tokens do not feel the last
+    const Tensor past = slice(x, 1, 0, 3);
+    CHECK(distance(layer.forward({}, past), slice(out, 1, 0, 3)) < 1e-13);
 }
