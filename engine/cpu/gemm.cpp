@@ -165,16 +165,19 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
                    accumulate,
                    after.any() ? &after : nullptr,
                    {after.bias, 0, after.bias_step}};
-    // The kernels want c's columns next to each other. Swapping a and b (cᵀ = bᵀaᵀ) keeps every
+    // The kernels want c's columns next to each other; and a few columns of b against many of aᵀ (as in the
+    // gradient of a linear layer's weights) the other way round. Swapping a and b (cᵀ = bᵀaᵀ) keeps every
     // chain as it is.
-    if (n == 1 ? m > 1 : c.col != 1 && c.row == 1) {
+    const GemmTable<T>& table = table_of(T{});
+    const bool tall =
+        a.row == 1 && b.col == 1 && n <= 2 * table.nr && m > 2 * n && k > 4 * table.nr;
+    if (n == 1 ? m > 1 : c.row == 1 ? c.col != 1 : tall) {
         std::swap(all.m, all.n);
         std::swap(all.a, all.b);
         std::swap(a_offset, b_offset);
         for (auto* view : {&all.a, &all.b, &all.bias}) std::swap(view->row, view->col);
         std::swap(all.c.row, all.c.col);
     }
-    const GemmTable<T>& table = table_of(T{});
     const auto entry = [&](int64_t at) {
         Product<T> x = all;
         x.a.data += a_offset ? a_offset[at] : 0;

@@ -144,6 +144,15 @@ TEST_CASE_TEMPLATE("gemm: k across several blocks", T, float, double) {
         }
 }
 
+TEST_CASE_TEMPLATE("gemm: a few columns against many of a transpose", T, float, double) {
+    uint64_t seed = 20;
+    for (const auto& [m, n, k] :
+         {std::array<int64_t, 3>{300, 30, 200}, {1433, 7, 150}, {135, 64, 1100}})
+        for (Layout b : {Layout::rows, Layout::padded_rows})
+            for (bool accumulate : {false, true})
+                check<T>(m, n, k, Layout::columns, b, Layout::padded_rows, accumulate, ++seed);
+}
+
 TEST_CASE("gemm: k too long to be packed at once") {
     check<float>(29, 2, 600000, Layout::rows, Layout::rows, Layout::rows, false, 10);
 }
