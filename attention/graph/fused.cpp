@@ -166,8 +166,8 @@ GraphForward graph_forward(const Tensor& h, const Tensor& attention_source,
                            const GraphAttentionOptions& options) {
     const OperationScope scope("graph_attention", {&h, &attention_source, &attention_target});
     const Shape numbers{2, h.size(0), h.size(1)};
-    const GraphForward r{Tensor::empty(h.shape(), h.dtype()), Tensor::empty(numbers, h.dtype()),
-                         Tensor::empty(numbers, h.dtype())};
+    GraphForward r{Tensor::empty(h.shape(), h.dtype()), Tensor::empty(numbers, h.dtype()),
+                   Tensor::empty(numbers, h.dtype())};
     const Tensor x = h.contiguous(), s = attention_source.contiguous(),
                  t = attention_target.contiguous();
     if (h.dtype() == DType::f64)
