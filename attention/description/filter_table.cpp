@@ -1,5 +1,6 @@
 // Filters by name.
 #include "attention/description/row.h"
+#include "attention/smoother/bandwidth.h"
 #include "engine/error.h"
 
 namespace mercer::description {
@@ -50,6 +51,9 @@ std::span<const Part<Filter>> filters() {
         row(
             "causal", "Causal", "offset=none", "j \\le i + o", "Tsai et al. 2019, section 2.2.4",
             +[](std::optional<int64_t> offset) { return offset ? causal(*offset) : causal(); }),
+        row(
+            "others", "All but oneself", "offset=0", "j \\ne i + o", "Nadaraya 1964, leave-one-out",
+            +[](int64_t offset) { return others(offset); }),
         row(
             "window", "Sliding window", "w:, offset=0", "i + o - w < j \\le i + o",
             "Child et al. 2019, section 4.2",

@@ -2,26 +2,12 @@
 #include <map>
 
 #include "attention/description/row.h"
-#include "attention/smoother/position/encoding.h"
-#include "attention/smoother/position/relative.h"
+#include "attention/smoother/probes.h"
 #include "autograd/functions.h"
 #include "engine/error.h"
 
 namespace mercer::description {
 namespace {
-
-// With its options one by one.
-Var sinusoidal_encoding(const Var& positions, int64_t width, DType dtype, EncodingLayout layout,
-                        double base, int64_t padding_index) {
-    return mercer::sinusoidal_encoding(positions, width, dtype, {layout, base, padding_index});
-}
-
-constexpr OperationInfo functions[] = {
-#define FUNCTION(name, types, signature, latex, parity, source) \
-    {#name, latex, signature, Parity::parity, source, nullptr, "any"},
-#include "attention/description/functions.def"
-#undef FUNCTION
-};
 
 // An operation on options and the types of its parameters: "" of an operand, the kind of a part, or a
 // plain attribute's.
@@ -48,6 +34,11 @@ const std::vector<Smoother>& smoothers() {
         row("log_weights", "\\log k(q_i, k_j)",
             "q, k, kernel=dot_product, filter=full, position=none",
             {"", "", "kernel", "filter", "position"}),
+        row("probe_rows",
+            "\\max_j -\\frac{\\|q_i - k_j\\|^2}{2 \\sqrt{d}}, "
+            "\\operatorname{mean}_j \\frac{\\|q_i\\|^2 + \\|k_j\\|^2}{2 \\sqrt{d}}",
+            "q, k, filter=full -> log_similarity, magnitude", {"", "", "filter"},
+            "attention/smoother/probes.h"),
         row("visible", "[j \\in M(i)]", "q, k, filter=full", {"", "", "filter"},
             "attention/smoother/filter.h"),
     };
@@ -63,7 +54,7 @@ Callable describe_smoother(const Smoother& row) {
                               {},
                               "",
                               false});
-    return binding::describe(row.info, std::move(parameters), row.info.name != "visible", nullptr);
+    return binding::describe(row.info, std::move(parameters), row.types.size() > 3, nullptr);
 }
 
 Var count(int64_t n) { return Tensor::scalar(n, DType::i64); }
@@ -82,13 +73,9 @@ Tensor visible_pairs(const Var& q, const Var& k, const Filter& filter) {
 
 std::span<const Callable> operations() {
     static const std::vector<Callable> list = [] {
-        using Value = Var;
         std::vector<Callable> bound;
         for (const Smoother& row : smoothers()) bound.push_back(describe_smoother(row));
-        const OperationInfo* row = functions;
-#define FUNCTION(name, types, ...) MERCER_BIND(bound, *row++, name, types)
-#include "attention/description/functions.def"
-#undef FUNCTION
+        bound.insert(bound.end(), functions().begin(), functions().end());
         return bound;
     }();
     return list;
@@ -119,6 +106,10 @@ std::vector<Var> call_smoother(const Callable& operation, const Operands& operan
     const bool counts = wants("fallbacks") || wants("nonpositive");
     if (name == "visible") {
         found["out"] = visible_pairs(q, k, options.filter);
+    } else if (name == "probe_rows") {
+        RowProbes probes = probe_rows(q.value(), k.value(), options.filter);
+        found["log_similarity"] = std::move(probes.log_similarity);
+        found["magnitude"] = std::move(probes.magnitude);
     } else if (name == "log_weights") {
         found["out"] = log_weights(q, k, options);
     } else if (name == "smoother_weights") {

@@ -53,7 +53,8 @@ const Row& named(std::span<const Row> rows, const char* kind, std::string_view n
 MERCER_API std::span<const Callable> operations();
 
 /// attend(q, k, v) -> out, weights, fallbacks, nonpositive; smoother_weights(q, k) -> out,
-/// fallbacks, nonpositive; log_weights(q, k) -> out; visible(q, k) -> out. In the order of the
+/// fallbacks, nonpositive; log_weights(q, k) -> out; visible(q, k) -> out; probe_rows(q, k) ->
+/// log_similarity, magnitude. In the order of the
 /// operation's results; those that are not wanted (same order) may be undefined. Counts are i64, of
 /// options.report, which must be given and outlive the results' tape.
 MERCER_API std::vector<Var> call_smoother(const Callable& operation, const Operands& operands,

@@ -22,6 +22,9 @@ inline constexpr auto choice_names<EncodingLayout> =
 
 namespace mercer::description {
 
+/// The operations of functions.def.
+const std::vector<Callable>& functions();
+
 template <class T, class... A>
 Part<T> row(std::string_view name, std::string_view title, std::string_view signature,
             std::string_view latex, std::string_view source, T (*make)(A...)) {

@@ -6,7 +6,7 @@
     const symbols = {
         "\\langle": "\u27e8", "\\rangle": "\u27e9", "\\|": "\u2016", "\\pi": "\u03c0",
         "\\alpha": "\u03b1", "\\tau": "\u03c4", "\\le": "\u2264", "\\ge": "\u2265",
-        "\\in": "\u2208", "\\cup": "\u222a", "\\cap": "\u2229", "\\lfloor": "\u230a",
+        "\\in": "\u2208", "\\ne": "\u2260", "\\cup": "\u222a", "\\cap": "\u2229", "\\lfloor": "\u230a",
         "\\rfloor": "\u230b", "\\bmod": "mod", "\\sum": "\u2211",
     };
     const letters = new Set(["\\pi", "\\alpha", "\\tau"]);

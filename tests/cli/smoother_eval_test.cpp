@@ -1,74 +1,15 @@
 // smoother_eval_test MERCER: every kernel, filter, position and normaliser through `mercer eval`, against the library's
 // own result, values and gradients to the bit.
-#include <doctest/doctest.h>
-
-#include <cstdlib>
 #include <set>
-#include <string>
-#include <tuple>
 
-#include "attention/description/parts.h"
-#include "attention/smoother/position/encoding.h"
-#include "attention/smoother/position/relative.h"
-#include "autograd/functions.h"
-#include "autograd/tape.h"
-#include "engine/io/safetensors.h"
-#include "engine/random.h"
-#include "tests/support/bits.h"
-#include "tests/support/files.h"
+#include "attention/smoother/bandwidth.h"
+#include "attention/smoother/probes.h"
+#include "tests/cli/eval_support.h"
 
 using namespace mercer;
+using namespace mercer::test;
 
 namespace {
-
-constexpr int64_t batches = 2, heads = 2, queries = 6, keys = 6, width = 4, value_width = 3;
-
-Tensor sample(uint64_t stream, const Shape& shape) {
-    return randn(Key{90, stream}, shape, DType::f64);
-}
-
-// What cases name, and what the options by hand take.
-struct Inputs {
-    Tape tape;
-    io::TensorMap tensors{
-        {"q", sample(1, {batches, heads, queries, width})},
-        {"k", sample(2, {batches, heads, keys, width})},
-        {"v", sample(3, {batches, heads, keys, value_width})},
-        {"g", sample(4, {batches, heads, queries, value_width})},
-        {"gw", sample(5, {batches, heads, queries, keys})},
-        {"h", Tensor::scalar(2.5, DType::f64)},
-        {"t", Tensor::scalar(1.5, DType::f64)},
-        {"alpha", Tensor::scalar(1.7, DType::f64)},
-        {"w", sample(6, {width})},
-        {"table", sample(11, {heads, 5, width})},
-        {"values", sample(12, {5, value_width})},
-        {"skewed", sample(13, {keys, width})},
-        {"w_r", sample(14, {8, width})},
-        {"u", sample(15, {heads, width})},
-        {"v_r", sample(16, {width})},
-        {"tq", sample(17, {queries, width})},
-        {"tk", sample(18, {keys, width})},
-        {"grid_rows", sample(19, {2, width})},
-        {"grid_columns", sample(20, {3, width})},
-        {"places", sample(22, {queries})},
-        {"slopes", Tensor::from(std::vector<double>{0.5, 0.25})},
-        {"w_t", sample(21, {width, width})},
-        {"mask", greater(sample(7, {queries, keys}), -0.5)},
-        {"mask4", greater(sample(8, {batches, heads, queries, keys}), -0.5)},
-        {"lengths", Tensor::from(std::vector<int64_t>{5, 3})},
-        {"offsets", Tensor::from(std::vector<int64_t>{0, 2, 6})},
-        {"rows", Tensor::from(std::vector<int64_t>{0, 2, 3, 3, 5, 6, 8})},
-        {"columns", Tensor::from(std::vector<int64_t>{0, 4, 1, 2, 3, 5, 0, 5})},
-    };
-    std::map<std::string, Var, std::less<>> vars;
-
-    Inputs() {
-        for (const auto& [name, x] : tensors)
-            vars[name] = x.dtype() == DType::f64 ? tape.watch(x) : Var(x);
-    }
-    const Var& operator()(const std::string& name) const { return vars.at(name); }
-    const Tensor& of(const std::string& name) const { return tensors.at(name); }
-};
 
 struct Case {
     std::string attrs;
@@ -109,6 +50,7 @@ std::vector<Case> cases(const Inputs& in) {
     filtered(R"("full")", full());
     filtered(R"("causal")", causal());
     filtered(R"({"causal": {"offset": 2}})", causal(2));
+    filtered(R"({"others": {"offset": 1}})", others(1));
     filtered(R"({"window": {"w": 3, "offset": 1}})", window(3, 1));
     filtered(R"({"xl_memory": {"memory": 1}})", xl_memory(1));
     filtered(R"({"same_length": {"memory": 2, "length": 3}})", same_length(2, 3));
@@ -228,18 +170,6 @@ std::string entry(const Inputs& in, const Case& c) {
            gradients + "}}";
 }
 
-io::TensorMap evaluate(const Inputs& in, const std::string& spec) {
-    const char* mercer = std::getenv("MERCER_PROGRAM");
-    REQUIRE_MESSAGE(mercer, "MERCER_PROGRAM names the program");
-    const test::TemporaryDirectory work;
-    io::write_safetensors(work / "in.safetensors", in.tensors);
-    test::put_file(work / "spec.json", spec);
-    const std::string command = "cd '" + work.path().string() + "' && '" + mercer +
-                                "' eval spec.json --in in.safetensors --out out.safetensors";
-    REQUIRE(std::system(command.c_str()) == 0);
-    return io::Safetensors::open(work / "out.safetensors").read_all();
-}
-
 }  // namespace
 
 TEST_CASE("every part, through the program, is the library's to the bit") {
@@ -300,6 +230,8 @@ TEST_CASE("weights, log weights and the mask alone; a cotangent for the weights"
          "outputs": {"out": "z"}},
         {"op": "visible", "inputs": {"q": "q", "k": "k"}, "attrs": {"filter": {"window": {"w": 2}}},
          "outputs": {"out": "m"}},
+        {"op": "probe_rows", "inputs": {"q": "q", "k": "k"}, "attrs": {"filter": "causal"},
+         "outputs": {"log_similarity": "s", "magnitude": "m"}},
         {"op": "attend", "inputs": {"q": "q", "k": "k", "v": "v"}, "outputs": {},
          "cotangents": {"weights": "gw", "out": "g"}, "gradients": {"k": "dk"}},
         {"op": "attend", "inputs": {"q": "q", "k": "k", "v": "v"}, "outputs": {"out": "o"}, "dtype": "f32"}])");
@@ -316,48 +248,13 @@ TEST_CASE("weights, log weights and the mask alone; a cotangent for the weights"
     const Shape scores{batches, heads, queries, keys};
     CHECK(difference(got.at("2/m"),
                      broadcast_to(visible(window(2), scores), scores).contiguous()) == "");
+    const RowProbes probes = probe_rows(in.of("q"), in.of("k"), causal());
+    CHECK(difference(got.at("3/s"), probes.log_similarity) == "");
+    CHECK(difference(got.at("3/m"), probes.magnitude) == "");
     const Var both = sum(attend(in("q"), in("k"), in("v")) * Var(in.of("g"))) +
                      sum(smoother_weights(in("q"), in("k")) * Var(in.of("gw")));
     const auto [dk] = in.tape.gradient(both, {in("k")}, {.retain = true});
-    CHECK(max(abs(got.at("3/dk") - dk)).item<double>() < 1e-14);
+    CHECK(max(abs(got.at("4/dk") - dk)).item<double>() < 1e-14);
     const auto single = [&](const char* name) { return cast(in.of(name), DType::f32); };
-    CHECK(difference(got.at("4/o"), attend(single("q"), single("k"), single("v")).value()) == "");
-}
-
-TEST_CASE("the functions of positions are called by name") {
-    Inputs in;
-    const std::tuple<std::string, std::string, Var> rows[] = {
-        {"sinusoidal_encoding",
-         R"("inputs": {"positions": "lengths"}, "attrs": {"width": 8, "layout": "fairseq", "dtype": "f64"})",
-         sinusoidal_encoding(in("lengths"), 8, DType::f64, {.layout = EncodingLayout::fairseq})},
-        {"token_positions", R"("inputs": {"visible": "mask"})", token_positions(in.of("mask"))},
-        {"add_positions", R"("inputs": {"f": "q", "t": "tq"})", add_positions(in("q"), in("tq"))},
-        {"rotate_pairs",
-         R"("inputs": {"x": "q", "positions": "places"}, "attrs": {"layout": "halves", "width": 2})",
-         rotate_pairs(in("q"), in("places"), PairLayout::halves, 10000, 2)},
-        {"grid_encoding", R"("inputs": {"rows": "grid_rows", "columns": "grid_columns"})",
-         grid_encoding(in("grid_rows"), in("grid_columns"))},
-        {"log_sinusoid_kernel",
-         R"("inputs": {"c": "q", "query_positions": "places", "key_positions": "places"}, "attrs": {"base": 50})",
-         log_sinusoid_kernel(in("q"), in("places"), in("places"), 50)},
-        {"relative_shift", R"("inputs": {"x": "gw"}, "attrs": {"keys": 4})",
-         relative_shift(in("gw"), 4)},
-        {"alibi_slopes", R"("inputs": {}, "attrs": {"heads": 6})", alibi_slopes(6)},
-        {"with_memory", R"("inputs": {"memory": "v", "x": "g"})", with_memory(in("v"), in("g"))},
-    };
-    std::string spec;
-    std::set<std::string_view> known;
-    for (const auto& [name, fields, want] : rows) {
-        spec += (spec.empty() ? "[" : ",\n") + (R"({"op": ")" + name) + "\", " + fields +
-                R"(, "outputs": {"out": "o"}})";
-        known.insert(name);
-    }
-    for (const Callable& c : description::operations())
-        if (c.invoke) CHECK_MESSAGE(known.contains(c.info->name), std::string(c.info->name));
-    const io::TensorMap got = evaluate(in, spec + "]");
-    int i = 0;
-    for (const auto& [name, fields, want] : rows) {
-        INFO(name);
-        CHECK(difference(got.at(std::to_string(i++) + "/o"), want.value()) == "");
-    }
+    CHECK(difference(got.at("5/o"), attend(single("q"), single("k"), single("v")).value()) == "");
 }
