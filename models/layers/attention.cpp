@@ -37,6 +37,9 @@ Attention::Attention(int64_t width, int64_t heads, SmootherOptions smoother, Key
                          "one matrix for both sides, and positions added to both, need states of "
                          "the width " +
                              std::to_string(width) + ", not " + std::to_string(source));
+    if (options.source > 0 && options.position.scheme == PositionOptions::Scheme::transformer_xl)
+        throw ValueError("attention",
+                         "Transformer-XL's distances are to a memory, not to another sequence");
     if (!std::holds_alternative<NoPosition>(this->smoother.position))
         throw ValueError("attention", "the layer makes the position: choose it in its options");
 }
@@ -58,30 +61,65 @@ Attention::Operands Attention::operands(const Binding& at, const Var& x, const V
         throw ShapeError("attention", std::to_string(queries) + " queries end with only " +
                                           std::to_string(keys) +
                                           " keys; for another sequence say its width as `source`");
-    const auto placed = [&](const Var& f, int64_t from) {
-        return add_positions(f, position.encoding(at, from, f.size(-2), f.dtype()));
+    Operands out = projected(at, x, s, first, 0);
+    out.smoother = smoother_at(at, queries, keys, first, x.dtype());
+    return out;
+}
+
+Attention::Operands Attention::projected(const Binding& at, const Var& x, const Var& s,
+                                         int64_t first, int64_t from) const {
+    const auto placed = [&](const Var& f, int64_t place) {
+        return add_positions(f, position.encoding(at, place, f.size(-2), f.dtype()));
     };
     const bool sum = position.is_sum();
-    const Var asking = sum ? placed(x, first) : x, asked = sum ? placed(s, 0) : s,
+    const Var asking = sum ? placed(x, first) : x, asked = sum ? placed(s, from) : s,
               given = options.values == ValueInput::features ? s
                       : sum                                  ? asked
-                                                             : placed(s, 0);
-    Operands out{split_heads(query.forward(at, asking)),
-                 split_heads((options.symmetric ? query : key).forward(at, asked)),
-                 split_heads(value.forward(at, given)), smoother};
-    if (options.filter) out.smoother.filter = options.filter(queries, keys);
-    if (options.kernel.make) out.smoother.kernel = options.kernel.make(at(kernel_parameter));
-    if (options.normaliser.make)
-        out.smoother.normaliser = options.normaliser.make(at(normaliser_parameter));
-    out.smoother.position = position.scheme(at, queries, keys, first, x.dtype());
+                                                             : placed(s, from);
+    return {split_heads(query.forward(at, asking)),
+            split_heads((options.symmetric ? query : key).forward(at, asked)),
+            split_heads(value.forward(at, given)), smoother};
+}
+
+SmootherOptions Attention::smoother_at(const Binding& at, int64_t queries, int64_t keys,
+                                       int64_t first, DType dtype, Tensor* kept) const {
+    SmootherOptions out = smoother;
+    if (options.filter) out.filter = options.filter(queries, keys);
+    if (options.kernel.make) out.kernel = options.kernel.make(at(kernel_parameter));
+    if (options.normaliser.make) out.normaliser = options.normaliser.make(at(normaliser_parameter));
+    out.position = position.scheme(at, queries, keys, first, dtype, kept);
     return out;
+}
+
+Var Attention::joined(const Binding& at, const Var& x, const Operands& o) const {
+    const Var mixed = permute(attend(o.q, o.k, o.v, o.smoother), {0, 2, 1, 3});
+    return output.forward(at, reshape(mixed, x.shape()));
 }
 
 Var Attention::forward(const Binding& at, const Var& x, const Var& s, WeightDropout dropout) const {
     Operands o = operands(at, x, s);
     o.smoother.dropout = dropout;
-    const Var mixed = permute(attend(o.q, o.k, o.v, o.smoother), {0, 2, 1, 3});
-    return output.forward(at, reshape(mixed, x.shape()));
+    return joined(at, x, o);
+}
+
+Tensor Attention::decode(const Tensor& x, KeyValueCache& cache) const {
+    if (options.source > 0)
+        throw ValueError("attention", "decoding is of a layer's own tokens, not another sequence");
+    if (x.rank() < 2 || x.rank() > 3)
+        throw ShapeError("attention", "states " + to_string(x.shape()) +
+                                          " should be [n, width] or [B, n, width]");
+    const Binding constants;
+    const int64_t first = cache.length(), n = x.size(-2);
+    Operands o = projected(constants, x, x, first, first);
+    o.smoother = smoother_at(constants, n, first + n, first, x.dtype(), &cache.places);
+    const auto [k, v] = cache.append(o.k.value(), o.v.value());
+    o.k = k, o.v = v;
+    try {
+        return joined(constants, x, o).value();
+    } catch (...) {
+        cache.truncate(first);  // as if it had not been called
+        throw;
+    }
 }
 
 Var Attention::weights(const Binding& at, const Var& x, const Var& s) const {

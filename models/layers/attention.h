@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "attention/smoother/probes.h"
+#include "models/layers/cache.h"
 #include "models/layers/linear.h"
 #include "models/layers/position.h"
 
@@ -57,6 +58,11 @@ struct MERCER_API Attention {
     /// How each query weighs the keys in each head: [heads, n, m], [B, heads, n, m]; rows sum to 1.
     Var weights(const Binding& at, const Var& x) const { return weights(at, x, x); }
     Var weights(const Binding& at, const Var& x, const Var& s) const;
+    /// The next tokens of x, [n, width] or [B, n, width], after those that the cache holds, which
+    /// takes them up: the same rows as forward() of the whole, where the filter is causal (chosen by
+    /// the lengths in `options`, as with a memory). No gradients. ValueError for a layer that
+    /// attends to another sequence.
+    Tensor decode(const Tensor& x, KeyValueCache& cache) const;
     /// Similarity and magnitude of the projected states (attention/smoother/probes.h): how they
     /// change in training is Fig. 3 of Song et al. 2021. Schemes of position that have a term of
     /// their own are left out of it.
@@ -69,6 +75,12 @@ private:
         SmootherOptions smoother;
     };
     Operands operands(const Binding& at, const Var& x, const Var& s) const;
+    // Projections of queries that begin at place `first`, of keys and values from place `from` on.
+    Operands projected(const Binding& at, const Var& x, const Var& s, int64_t first,
+                       int64_t from) const;
+    SmootherOptions smoother_at(const Binding& at, int64_t queries, int64_t keys, int64_t first,
+                                DType dtype, Tensor* kept = nullptr) const;
+    Var joined(const Binding& at, const Var& x, const Operands& o) const;
     Var split_heads(const Var& x) const;
 };
 

@@ -70,7 +70,7 @@ Var PositionLayer::encoding(const Binding& at, int64_t first, int64_t n, DType d
 }
 
 Position PositionLayer::scheme(const Binding& at, int64_t queries, int64_t keys, int64_t offset,
-                               DType dtype) const {
+                               DType dtype, Tensor* kept) const {
     const auto learned = [&](const Tensor& t) { return t.defined() ? at(t) : Var(); };
     switch (options.scheme) {
         case Scheme::none:
@@ -100,9 +100,15 @@ Position PositionLayer::scheme(const Binding& at, int64_t queries, int64_t keys,
                           .offset = offset};
         case Scheme::skew:
             return Skew{.table = at(table), .scaled = options.scaled, .offset = offset};
-        case Scheme::symmetric:
-            return symmetric(encoding(at, 0, std::max(keys, offset + queries), dtype), at(weight),
-                             offset);
+        case Scheme::symmetric: {
+            const int64_t needed = std::max(keys, offset + queries);
+            if (kept && kept->defined() && kept->size(-2) >= needed)
+                return Symmetric{Var(*kept), offset};
+            const Var t = encoding(at, 0, kept ? std::max<int64_t>(2 * needed, 16) : needed, dtype);
+            Symmetric out = symmetric(t, at(weight), offset);
+            if (kept) *kept = out.projected.value();
+            return out;
+        }
         case Scheme::rotary: return Rotary{.layout = options.pairs, .offset = offset};
         case Scheme::alibi: break;
     }

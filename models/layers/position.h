@@ -56,9 +56,11 @@ struct MERCER_API PositionLayer {
     /// of an image, its rows' and columns' together. ShapeError beyond the table, for tokens that do
     /// not fill an image's rows.
     Var encoding(const Binding& at, int64_t first, int64_t n, DType dtype) const;
-    /// What the smoother is told, for queries that begin at place `offset` of the keys.
-    Position scheme(const Binding& at, int64_t queries, int64_t keys, int64_t offset,
-                    DType dtype) const;
+    /// What the smoother is told, for queries that begin at place `offset` of the keys. What depends
+    /// on places only (t·W_T) is taken from `kept`, where that is given, and kept there: for calls
+    /// with the same parameters, as constants.
+    Position scheme(const Binding& at, int64_t queries, int64_t keys, int64_t offset, DType dtype,
+                    Tensor* kept = nullptr) const;
     void collect(Parameters& parameters, const std::string& prefix);
 
 private:

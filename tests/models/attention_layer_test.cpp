@@ -252,6 +252,9 @@ TEST_CASE("layers that cannot be") {
         Attention(8, 2, {}, Key{0}, {.position = {.scheme = Scheme::learned}, .source = 5}),
         ValueError);
     CHECK_THROWS_AS(Attention(8, 2, {}, Key{0}, {.position = {.length = 0}}), ValueError);
+    CHECK_THROWS_AS(
+        Attention(8, 2, {}, Key{0}, {.position = {.scheme = Scheme::transformer_xl}, .source = 8}),
+        ValueError);
     const Tensor x = randn(Key{1}, {5, 8});
     const Attention plain(8, 2, {}, Key{0});
     CHECK_THROWS_AS(plain.forward({}, x, slice(x, 0, 0, 3)), ShapeError);
