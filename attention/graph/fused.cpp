@@ -102,7 +102,7 @@ void forward(const Tensor& h, const Tensor& a_source, const Tensor& a_target, co
     });
 }
 
-// Σ d_i·x_i over nodes that have edges in `rows`: runs of 256, then these.
+// Σ d_i·x_i over all nodes: of runs of 256, then of these.
 template <class T>
 Tensor sum_nodes(const Rows& rows, const Tensor& d, const Tensor& h) {
     constexpr int64_t run = 256;
@@ -110,11 +110,27 @@ Tensor sum_nodes(const Rows& rows, const Tensor& d, const Tensor& h) {
     const Tensor parts = Tensor::empty({runs, width}, h.dtype());
     parallel_for(runs, grain_for(run * width / 4), [&](int64_t begin, int64_t end) {
         for (int64_t b = begin; b < end; ++b)
-            kernels<T>().sum_nodes({rows.offsets, rows.column, b * run,
-                                    std::min(rows.n, (b + 1) * run), rows.heads, rows.width},
+            kernels<T>().sum_nodes(b * run, std::min(rows.n, (b + 1) * run), rows.heads, rows.width,
                                    in<T>(d), in<T>(h), in<T>(parts) + b * width);
     });
     return reshape(sum(parts, {0}), {rows.heads, rows.width});
+}
+
+// Calls zero(i) for rows i whose cotangent is 0, and body for the runs between them: what such a row
+// holds, NaN perhaps, reaches no gradient, and costs nothing (most rows, where few nodes are labelled).
+template <class T, class Zero, class Body>
+void for_rows_that_give(GraphRows group, const T* g, Zero zero, Body body) {
+    const int64_t width = group.heads * group.width, end = group.end;
+    const auto gives = [&](int64_t i) {
+        const T* row = g + i * width;
+        return std::any_of(row, row + width, [](T x) { return x != T(0); });
+    };
+    for (int64_t i = group.begin; i < end;) {
+        group.begin = group.end = i;
+        while (group.end < end && gives(group.end)) ++group.end;
+        if (group.end > i) body(group);
+        for (i = group.end; i < end && !gives(i); ++i) zero(i);
+    }
 }
 
 template <class T>
@@ -132,8 +148,15 @@ std::array<Tensor, 3> backward(const Tensor& h, const Tensor& a_source, const Te
                  ds = Tensor::empty({rows.n, rows.heads}, h.dtype());
     const Saved<T> saved(f);
     // By target: weights, and the derivatives of scores.
-    rows.for_groups([&](const GraphRows& group, int64_t count) {
-        const int64_t first = rows.offsets[group.begin] * rows.heads;
+    const auto zero = [&](int64_t i) {
+        const int64_t first = rows.offsets[i] * rows.heads, end = rows.offsets[i + 1] * rows.heads;
+        std::fill(in<T>(w) + first, in<T>(w) + end, T(0));
+        std::fill(in<T>(du) + first, in<T>(du) + end, T(0));
+        std::fill_n(in<T>(dt) + i * rows.heads, rows.heads, T(0));
+    };
+    const auto by_target = [&](const GraphRows& group) {
+        const int64_t first = rows.offsets[group.begin] * rows.heads,
+                      count = rows.offsets[group.end] * rows.heads - first;
         Scratch scratch;
         T *const p = in<T>(w) + first, *const d = scratch.take<T>(count);
         table.weights(group, saved.source, saved.target, T(o.slope), true, saved.max, saved.share,
@@ -143,6 +166,9 @@ std::array<Tensor, 3> backward(const Tensor& h, const Tensor& a_source, const Te
         table.unweigh(group, saved.source, saved.target, T(o.slope), p, d, in<T>(du) + first,
                       in<T>(dt));
         if (keep.defined()) thin(in<T>(keep) + first, count, p, p);
+    };
+    rows.for_groups([&](const GraphRows& group, int64_t) {
+        for_rows_that_give(group, in<T>(g), zero, by_target);
     });
     // By source: what goes back to them.
     const GraphScores<T> back{in<T>(ds), in<T>(dt), in<T>(a_source), in<T>(a_target)};
@@ -154,7 +180,7 @@ std::array<Tensor, 3> backward(const Tensor& h, const Tensor& a_source, const Te
             if (!(wanted & 1)) return;
             table.weighted_sum(group, &back, order, in<T>(w), in<T>(g), in<T>(out[0]));
         });
-    if (wanted & 2) out[1] = sum_nodes<T>(columns, ds, h);
+    if (wanted & 2) out[1] = sum_nodes<T>(rows, ds, h);
     if (wanted & 4) out[2] = sum_nodes<T>(rows, dt, h);
     return out;
 }

@@ -21,7 +21,8 @@ struct GraphAttentionOptions {
 };
 
 /// h (n, H, F), attention_source and attention_target (H, F), all f32 or all f64: (n, H, F). What is
-/// not finite stays with the nodes that see it; nodes without edges give nothing to any gradient.
+/// not finite stays with the nodes that see it; nodes without edges, and rows whose cotangent is 0, give
+/// nothing to any gradient.
 /// Cost: 2·e·H·F flops and a read of e·H·F numbers from where neighbours lie; backward three times that.
 /// The first derivative is fused, the second that of graph_attention_reference. Every sum is one
 /// thread's and in the order of edges (or of nodes, in runs of 256): the same bits everywhere.

@@ -49,8 +49,21 @@ MERCER_INLINE void ask(const GraphRows& r, int64_t k, const T* x, int64_t count)
     for (int64_t b = 0; b < count * int64_t(sizeof(T)); b += 64) __builtin_prefetch(next + b);
 }
 
+// Up to 16 elements are a lane each and need a quarter of the canonical tree.
 template <class T>
 MERCER_INLINE T inner(const T* a, const T* b, int64_t n) {
+    constexpr int lanes = Vec<T>::lanes, few = 16;
+    if (n <= few) {
+        Vec<T> part[few / lanes];
+        for (int k = 0; k < few / lanes; ++k) {
+            const int64_t left = n - k * lanes;
+            const int count = left < 0 ? 0 : left < lanes ? int(left) : lanes;
+            part[k] = load(a + k * lanes, count, T(0)) * load(b + k * lanes, count, T(0));
+        }
+        for (int h = few / lanes / 2; h >= 1; h /= 2)
+            for (int k = 0; k < h; ++k) part[k] = part[k] + part[k + h];
+        return across<SumOp>(part[0]);
+    }
     Canonical<T, SumOp> sum;
     canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
         part = fma(load(a + i, count, T(0)), load(b + i, count, T(0)), part);
@@ -203,21 +216,23 @@ void sum_edges(const GraphRows& r, const int64_t* order, const T* d, T* sums) {
 }
 
 template <class T>
-void sum_nodes(const GraphRows& r, const T* d, const T* x, T* da) {
-    const int64_t stride = r.heads * r.width;
-    for_units<T>(r.heads, r.width,
+void sum_nodes(int64_t begin, int64_t end, int64_t heads, int64_t width, const T* d, const T* x,
+               T* da) {
+    const int64_t stride = heads * width;
+    for_units<T>(heads, width,
                  [&]<int n>(Int<n>, int64_t head, int64_t head_step, int64_t column, int64_t step,
                             int count) MERCER_STEP {
                      Vec<T> sum[n];
                      for (int u = 0; u < n; ++u) sum[u] = Vec<T>(T(0));
-                     for (int64_t i = r.begin; i < r.end; ++i) {
-                         // Others may hold anything: 0·NaN is NaN.
-                         if (r.offsets[i] == r.offsets[i + 1]) continue;
-                         const T *row = x + i * stride + column, *weight = d + i * r.heads + head;
+                     for (int64_t i = begin; i < end; ++i) {
+                         const T *row = x + i * stride + column, *weight = d + i * heads + head;
 #pragma GCC unroll 8
-                         for (int u = 0; u < n; ++u)
-                             sum[u] = fma(Vec<T>(weight[u * head_step]),
-                                          load(row + u * step, count, T(0)), sum[u]);
+                         for (int u = 0; u < n; ++u) {
+                             // What has no weight may hold anything: 0·NaN is NaN.
+                             const Vec<T> w(weight[u * head_step]),
+                                 with = fma(w, load(row + u * step, count, T(0)), sum[u]);
+                             sum[u] = select(w == Vec<T>(T(0)), sum[u], with);
+                         }
                      }
                      for (int u = 0; u < n; ++u) store(sum[u], da + column + u * step, count);
                  });

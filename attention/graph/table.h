@@ -39,8 +39,9 @@ struct GraphTable {
                     const T* d, T* du, T* sums);
     /// sums_j = Σ_k d[order[k]].
     void (*sum_edges)(const GraphRows& rows, const int64_t* order, const T* d, T* sums);
-    /// da = Σ_i d_i·x_i over the rows that have edges, in ascending i.
-    void (*sum_nodes)(const GraphRows& rows, const T* d, const T* x, T* da);
+    /// da = Σ_i d_i·x_i over nodes [begin, end), in ascending i; x_i is not looked at where d_i is 0.
+    void (*sum_nodes)(int64_t begin, int64_t end, int64_t heads, int64_t width, const T* d,
+                      const T* x, T* da);
 };
 
 }  // namespace mercer::attention
