@@ -29,14 +29,18 @@ double tolerance(const Var& q, const Var& k, const SmootherOptions& o) {
 }  // namespace
 
 TEST_CASE("P-A1, A03, A12: a set's attention moves with its members") {
-    const Tensor x = sample(1, {batch, n, d});
-    for (const EveryKernel& each : every_kernel(d)) {
-        const SmootherOptions o{.kernel = each.kernel};
-        const auto self = [&](const Var& t) { return attend(t, t, t, o); };
-        for (const Tensor& order : orders())
-            CHECK_MESSAGE(
-                difference(self(permuted(x, order)), permuted(self(x), order)) < tolerance(x, x, o),
-                each.name);
+    for (const int64_t size : {n, int64_t(MERCER_EMULATED ? 20 : 150)}) {  // beyond one tile
+        const Tensor x = sample(1, {batch, size, d});
+        const std::vector<Tensor> moves =
+            size == n ? orders() : std::vector<Tensor>{permutation(Key{6}, size)};
+        for (const EveryKernel& each : every_kernel(d)) {
+            const SmootherOptions o{.kernel = each.kernel};
+            const auto self = [&](const Var& t) { return attend(t, t, t, o); };
+            for (const Tensor& order : moves)
+                CHECK_MESSAGE(difference(self(permuted(x, order)), permuted(self(x), order)) <
+                                  tolerance(x, x, o),
+                              each.name);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 // What holds of every kernel: Definition 1 and its consequences (spec A.1), filters in time.
 #include "tests/attention/every_kernel.h"
 #include "tests/attention/position_support.h"
+#include "tests/support/emulated.h"
 
 using namespace mercer;
 using namespace mercer::test;
@@ -111,8 +112,7 @@ TEST_CASE("A04, A09: lengths apart; rows that see nothing are zeros with zero gr
         }
 }
 
-TEST_CASE("A05: what comes later changes nothing before, and gets no gradient from there") {
-    const int64_t n = 9, past = 5;
+static void check_prefix(int64_t n, int64_t past) {
     const Tensor q = sample_of(10, n), k = sample_of(11, n), v = sample_of(12, n);
     const auto with_other_end = [&](const Tensor& x, uint64_t stream) {
         return concat({slice(x, 1, 0, past), sample_of(stream, n - past) * 3.0}, 1);
@@ -141,8 +141,12 @@ TEST_CASE("A05: what comes later changes nothing before, and gets no gradient fr
         }
 }
 
-TEST_CASE("A06: attention with a memory is causal attention over both, without its gradient") {
-    const int64_t memory = 4, n = 5;
+TEST_CASE("A05: what comes later changes nothing before, and gets no gradient from there") {
+    check_prefix(9, 5);
+    if (!MERCER_EMULATED) check_prefix(150, 70);  // beyond one tile
+}
+
+static void check_memory(int64_t memory, int64_t n) {
     const Tensor past = sample_of(15, memory), x = sample_of(16, n), v = sample_of(17, memory + n);
     for (const EveryKernel& each : every_kernel(d)) {
         CAPTURE(each.name);
@@ -157,6 +161,35 @@ TEST_CASE("A06: attention with a memory is causal attention over both, without i
         const auto [gm, gx] = tape.gradient(sum(square(out)), {m, current});
         CHECK(largest(gm) == 0);
         CHECK((largest(gx) > 1e-6) == !(each.name == "boxcar" || each.name == "constant"));
+    }
+}
+
+TEST_CASE("A06: attention with a memory is causal attention over both, without its gradient") {
+    check_memory(4, 5);
+    if (!MERCER_EMULATED) check_memory(100, 45);
+}
+
+TEST_CASE("A14: sums that are not positive are counted") {
+    const int64_t n = 12;
+    const Tensor q = sample_of(40, n), k = sample_of(41, n), v = sample_of(42, n);
+    for (const EveryKernel& each : every_kernel(d)) {
+        if (!each.kernel.direct) continue;
+        for (const auto& [name, filter] : filters(n)) {
+            SmootherReport report;
+            attend(q, k, v, {.kernel = each.kernel, .filter = filter, .report = &report});
+            const Tensor w = kernel_values(each.kernel, q, k).value(),
+                         mask = broadcast_to(visible(filter, w.shape()), w.shape()),
+                         seen = where(mask, w, Tensor::zeros({}, DType::f64)),
+                         nothing = logical_not(any(not_equal(seen, 0), {-1})),
+                         below = less_equal(sum(seen, {-1}), 0);
+            const auto count = [](const Tensor& x) { return count_nonzero(x).item<int64_t>(); };
+            CHECK_MESSAGE(report.nonpositive == count(logical_and(below, logical_not(nothing))),
+                          each.name, ", ", name);
+            CHECK_MESSAGE(report.fallbacks == count(logical_and(nothing, any(mask, {-1}))),
+                          each.name, ", ", name);
+            if (each.name == "linear") CHECK(report.nonpositive > 0);
+            if (!each.has_sign) CHECK(report.nonpositive == 0);
+        }
     }
 }
 
