@@ -108,7 +108,7 @@ private:
             const auto add = [&](const Json& item) {
                 const Tensor x = read(field, item);
                 if (watched && !is_floating(x.dtype()))
-                    refuse("gradients." + name,
+                    refuse("gradients." + field.substr(field.find('.') + 1),
                            "is " + std::string(name_of(x.dtype())) + ", which has no gradient");
                 list.push_back(watched ? tape_.watch(x) : Var(x));
             };

@@ -29,7 +29,8 @@ Tensor features() {
             const bool slow = c % 2 == 0;
             const double angle =
                 slow ? 2 * M_PI * t * double(c + 1) / 2 : season * double(c + 1) / 2;
-            const double size = swell / std::sqrt(double(c / 2 + 1));
+            const int64_t octave = c / 2 + 1;
+            const double size = swell / std::sqrt(double(octave));
             x.push_back(size * std::sin(angle + double(c)));
             x.push_back(size * std::cos(angle + double(c)));
         }

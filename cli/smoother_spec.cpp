@@ -19,21 +19,22 @@ public:
     template <class T>
     T part(std::span<const Part<T>> rows, const char* kind, const std::string& field,
            const Json& value) const {
-        const auto [name, given] = choice(field, value);
-        const std::string inside = field + "." + name;
-        Operands operands;
-        Attributes attributes;
+        const auto chosen = choice(field, value);
+        const std::string inside = field + "." + chosen.name + ".";
         return naming(field, [&] {
-            const Part<T>& row = description::named(rows, kind, name);
-            for (const auto& [key, item] : given->items()) {
+            const Part<T>& row = description::named(rows, kind, chosen.name);
+            Operands operands;
+            Attributes attributes;
+            for (const auto& entry : chosen.parameters->items()) {
+                const std::string& key = entry.key();
                 const auto p = std::find_if(row.parameters.begin(), row.parameters.end(),
                                             [&](const Parameter& q) { return q.name == key; });
                 if (p == row.parameters.end() || p->kind == Parameter::Kind::attribute)
-                    attributes[key] = attribute(inside + "." + key, item);
+                    attributes[key] = attribute(inside + key, entry.value());
                 else
-                    operands[key] = {operand(inside + "." + key, *p, item)};
+                    operands[key] = {operand(inside + key, *p, entry.value())};
             }
-            return row.make(arguments_for(name, row.parameters, operands, attributes));
+            return row.make(arguments_for(row.name, row.parameters, operands, attributes));
         });
     }
 
@@ -66,7 +67,11 @@ private:
         }
     }
 
-    static std::pair<std::string, const Json*> choice(const std::string& field, const Json& value) {
+    struct Choice {
+        std::string name;
+        const Json* parameters;
+    };
+    static Choice choice(const std::string& field, const Json& value) {
         static const Json none = Json::object();
         if (value.is_string()) return {value.get<std::string>(), &none};
         if (!value.is_object() || value.size() != 1)

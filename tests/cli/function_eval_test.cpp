@@ -96,8 +96,9 @@ TEST_CASE("functions of tensors and plain attributes are called by name") {
     int i = 0;
     for (const auto& [name, fields, results] : rows) {
         for (const auto& [result, want] : results) {
-            INFO(name, " ", result);
-            CHECK(difference(got.at(std::to_string(i) + "/" + result), want.value()) == "");
+            const std::string what = name + " " + result;
+            CHECK_MESSAGE(difference(got.at(std::to_string(i) + "/" + result), want.value()) == "",
+                          what);
         }
         ++i;
     }
