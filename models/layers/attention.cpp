@@ -112,6 +112,13 @@ Tensor Attention::decode(const Tensor& x, KeyValueCache& cache) const {
     const int64_t first = cache.length(), n = x.size(-2);
     Operands o = projected(constants, x, x, first, first);
     o.smoother = smoother_at(constants, n, first + n, first, x.dtype(), &cache.places);
+    if (const Rotary* turn = std::get_if<Rotary>(&o.smoother.position)) {
+        // Keys are turned once, when they come.
+        const Tensor places = Tensor::arange(n, DType::f64, double(first));
+        for (Var* side : {&o.q, &o.k})
+            *side = rotate_pairs(*side, places, turn->layout, turn->base, turn->width);
+        o.smoother.position = NoPosition{};
+    }
     const auto [k, v] = cache.append(o.k.value(), o.v.value());
     o.k = k, o.v = v;
     try {
