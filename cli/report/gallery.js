@@ -84,7 +84,7 @@
             (item.nonpositive ? count(item.nonpositive, "row") + " with a sum that is not positive. " : "") +
             item.source + ".");
         caption.append("code").attr("class", "attrs")
-            .text(JSON.stringify(item.attrs).replace(/[,:](?=["{[\d])/g, "$& "));
+            .text(JSON.stringify(item.attrs).replace(/[,:](?=["{[\dtf-])/g, "$& "));
         function count(k, noun) { return k + " " + noun + (k === 1 ? "" : "s"); }
 
         function paint() {

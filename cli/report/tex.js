@@ -58,6 +58,7 @@
             if (token.startsWith("\\")) throw new Error("unknown in a formula: " + token);
             if (/^\d/.test(token)) return make("mn", token);
             if (/^[a-zA-Z]$/.test(token)) return make("mi", token);
+            if (token === "|") return make("mo", "|", {stretchy: "false", lspace: "0", rspace: "0"});
             return make("mo", token === "-" ? "\u2212" : token,
                 /^[[\]]$/.test(token) ? {stretchy: "false"} : {});
         }
