@@ -19,7 +19,16 @@ double condition(const Tensor& weights) {
     return weights.count() ? max(sum(abs(weights), {-1})).item<double>() : 1;
 }
 
-std::vector<std::pair<std::string, Normaliser>> normalisers(const Kernel& kernel) {
+struct NamedNormaliser {
+    std::string name;
+    Normaliser normaliser;
+};
+struct NamedFilter {
+    std::string name;
+    Filter filter;
+};
+
+std::vector<NamedNormaliser> normalisers(const Kernel& kernel) {
     if (kernel.direct) return {{"division", division()}};
     return {{"softmax", softmax_weights()},
             {"sparsemax", sparsemax_weights()},
@@ -27,7 +36,7 @@ std::vector<std::pair<std::string, Normaliser>> normalisers(const Kernel& kernel
             {"entmax 1.2", entmax_weights(Tensor::scalar(1.2, DType::f64))}};
 }
 
-std::vector<std::pair<std::string, Filter>> filters(int64_t keys) {
+std::vector<NamedFilter> filters(int64_t keys) {
     return {{"full", full()},
             {"causal", causal()},
             {"window", window(3)},
@@ -44,15 +53,15 @@ TEST_CASE("A01: rows sum to one, constants are kept, outputs lie in the hull of 
     const Tensor q = sample_of(1, n), k = sample_of(2, n), v = sample_of(3, n, 2),
                  constant = Tensor::full({batch, n, 2}, 2.5, DType::f64);
     for (const EveryKernel& each : every_kernel(d))
-        for (const auto& [rule, normaliser] : normalisers(each.kernel))
-            for (const auto& [name, filter] : filters(n)) {
+        for (const NamedNormaliser& rule : normalisers(each.kernel))
+            for (const NamedFilter& by : filters(n)) {
                 CAPTURE(each.name);
-                CAPTURE(rule);
-                CAPTURE(name);
+                CAPTURE(rule.name);
+                CAPTURE(by.name);
                 const SmootherOptions o{
-                    .kernel = each.kernel, .filter = filter, .normaliser = normaliser};
+                    .kernel = each.kernel, .filter = by.filter, .normaliser = rule.normaliser};
                 const Tensor w = smoother_weights(q, k, o).value(),
-                             mask = broadcast_to(visible(filter, w.shape()), w.shape()),
+                             mask = broadcast_to(visible(by.filter, w.shape()), w.shape()),
                              sees = any(mask, {-1}, true), one = cast(sees, DType::f64);
                 const double tolerance = 1e-14 * condition(w);
                 CHECK(largest(sum(w, {-1}, true) - one) < tolerance);
@@ -93,11 +102,11 @@ TEST_CASE("A01: a positive factor of the query changes nothing") {
 TEST_CASE("A04, A09: lengths apart; rows that see nothing are zeros with zero gradients") {
     const Tensor q = sample_of(7, 5), k = sample_of(8, 3), v = sample_of(9, 3, 4);
     for (const EveryKernel& each : every_kernel(d))
-        for (const auto& [rule, normaliser] : normalisers(each.kernel)) {
+        for (const NamedNormaliser& rule : normalisers(each.kernel)) {
             CAPTURE(each.name);
-            CAPTURE(rule);
+            CAPTURE(rule.name);
             const SmootherOptions o{
-                .kernel = each.kernel, .filter = causal(-3), .normaliser = normaliser};
+                .kernel = each.kernel, .filter = causal(-3), .normaliser = rule.normaliser};
             Tape tape;
             const Var a = tape.watch(q), b = tape.watch(k), c = tape.watch(v);
             const Var out = attend(a, b, c, o);
@@ -120,13 +129,13 @@ static void check_prefix(int64_t n, int64_t past) {
     const Tensor k2 = with_other_end(k, 13), v2 = with_other_end(v, 14);
     const auto begin = [&](const auto& x) { return slice(x, 1, 0, past); };
     for (const EveryKernel& each : every_kernel(d))
-        for (const auto& [name, filter] : {std::pair<const char*, Filter>{"causal", causal()},
-                                           {"window", window(3)},
-                                           {"strided", strided(3)},
-                                           {"fixed", fixed(4, 2)}}) {
+        for (const NamedFilter& by : {NamedFilter{"causal", causal()},
+                                      {"window", window(3)},
+                                      {"strided", strided(3)},
+                                      {"fixed", fixed(4, 2)}}) {
             CAPTURE(each.name);
-            CAPTURE(name);
-            const SmootherOptions o{.kernel = each.kernel, .filter = filter};
+            CAPTURE(by.name);
+            const SmootherOptions o{.kernel = each.kernel, .filter = by.filter};
             const auto out = [&](const Tensor& a, const Tensor& b, const Tensor& c) {
                 return begin(attend(a, b, c, o).value());
             };
@@ -174,19 +183,19 @@ TEST_CASE("A14: sums that are not positive are counted") {
     const Tensor q = sample_of(40, n), k = sample_of(41, n), v = sample_of(42, n);
     for (const EveryKernel& each : every_kernel(d)) {
         if (!each.kernel.direct) continue;
-        for (const auto& [name, filter] : filters(n)) {
+        for (const NamedFilter& by : filters(n)) {
             SmootherReport report;
-            attend(q, k, v, {.kernel = each.kernel, .filter = filter, .report = &report});
+            attend(q, k, v, {.kernel = each.kernel, .filter = by.filter, .report = &report});
             const Tensor w = kernel_values(each.kernel, q, k).value(),
-                         mask = broadcast_to(visible(filter, w.shape()), w.shape()),
+                         mask = broadcast_to(visible(by.filter, w.shape()), w.shape()),
                          seen = where(mask, w, Tensor::zeros({}, DType::f64)),
                          nothing = logical_not(any(not_equal(seen, 0), {-1})),
                          below = less_equal(sum(seen, {-1}), 0);
             const auto count = [](const Tensor& x) { return count_nonzero(x).item<int64_t>(); };
             CHECK_MESSAGE(report.nonpositive == count(logical_and(below, logical_not(nothing))),
-                          each.name, ", ", name);
+                          each.name, ", ", by.name);
             CHECK_MESSAGE(report.fallbacks == count(logical_and(nothing, any(mask, {-1}))),
-                          each.name, ", ", name);
+                          each.name, ", ", by.name);
             if (each.name == "linear") CHECK(report.nonpositive > 0);
             if (!each.has_sign) CHECK(report.nonpositive == 0);
         }

@@ -10,9 +10,14 @@ namespace {
 
 constexpr int64_t length = 21, width = 8;  // beyond the cache's first room
 
-std::vector<std::pair<std::string, SmootherOptions>> smoothers() {
-    std::vector<std::pair<std::string, SmootherOptions>> out(5);
-    out[0].first = "dot product";
+struct Named {
+    std::string name;
+    SmootherOptions smoother;
+};
+
+std::vector<Named> smoothers() {
+    std::vector<Named> out(5);
+    out[0].name = "dot product";
     out[1] = {"rbf", {.kernel = rbf()}};
     out[2] = {"expsin", {.kernel = expsin(3)}};
     out[3] = {"sparsemax", {.normaliser = sparsemax_weights()}};
@@ -27,14 +32,14 @@ Tensor rows(const Tensor& x, int64_t from, int64_t to) { return slice(x, -2, fro
 TEST_CASE("decoding by one or several tokens is the long pass, every scheme, two layers") {
     const Tensor x = sample(1, {2, length, width});
     for (const Scheme scheme : schemes)
-        for (const auto& [name, smoother] : smoothers())
+        for (const Named& each : smoothers())
             for (const int64_t values : {0, 1}) {
                 CAPTURE(int(scheme));
-                CAPTURE(name);
+                CAPTURE(each.name);
                 AttentionOptions o = with_memory_of(scheme);
                 o.position.length = 32;
                 if (values) o.values = ValueInput::features_and_positions;
-                Wide one(width, 2, smoother, o, 1), two(width, 2, smoother, o, 2);
+                Wide one(width, 2, each.smoother, o, 1), two(width, 2, each.smoother, o, 2);
                 const Tensor middle = one.layer.forward({}, x).value();
                 const Tensor whole = two.layer.forward({}, middle).value();
                 for (const int64_t step : {1, 4, 17}) {
