@@ -216,6 +216,23 @@ TEST_CASE("what sees but is not seen keeps it to itself, and its gradient where 
         CHECK(difference(found.*part, expected.*part) == "");
 }
 
+TEST_CASE("nodes may be numbered in any order") {
+    const int64_t n = 50;
+    const Graph graph = random_graph(n, 5, 13);
+    const Operands x(n, 2, 6);
+    const Tensor order = permutation(Key{6, 1}, n);  // new node i was order[i]
+    const Ids was = order.to_vector<int64_t>();
+    Ids now(was.size()), from, to;
+    for (int64_t i = 0; i < n; ++i) now[size_t(was[size_t(i)])] = i;
+    for (const int64_t j : graph.sources().to_vector<int64_t>()) from.push_back(now[size_t(j)]);
+    for (const int64_t i : graph.targets().to_vector<int64_t>()) to.push_back(now[size_t(i)]);
+    const Graph renamed = Graph::from_edges(Tensor::from(from), Tensor::from(to), n);
+    const Tensor h = index_select(x.h, order, 0),
+                 out = graph_attention(x.h, x.source, x.target, graph).value();
+    CHECK(distance(graph_attention(h, x.source, x.target, renamed).value(),
+                   index_select(out, order, 0)) < 1e-13);
+}
+
 TEST_CASE("few rows with a cotangent: the gradient of these") {
     const Graph graph = random_graph(80, 4, 12);
     const Operands x(80, 3, 5);
