@@ -2,7 +2,9 @@
 #pragma once
 
 #include "attention/graph/graph_attention.h"
+#include "attention/smoother/bandwidth.h"
 #include "attention/smoother/position/position.h"
+#include "attention/smoother/probes.h"
 #include "attention/smoother/reference.h"
 #include "autograd/checkpoint.h"
 #include "autograd/custom.h"
