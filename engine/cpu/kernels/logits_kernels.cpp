@@ -7,6 +7,23 @@
 namespace mercer::MERCER_ISA {
 namespace {
 
+// exp_sum of a row that the canonical lanes hold, in registers: the same bits.
+template <class T>
+MERCER_INLINE ExpSum<T> exp_sum_of_few(const T* x, int64_t n) {
+    constexpr T lowest = MaxOp::identity<T>;
+    Canonical<T, PlainMax> largest;
+    canonical_for(largest, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+        part = PlainMax::join(part, load(x + i, count, lowest));
+    });
+    const T most = largest.total(), top = most == lowest ? T(0) : most;
+    if (top == -lowest) return {T(0), infinite_sum(x, n)};
+    Canonical<T, SumOp> sum;
+    canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+        part = part + exp_falling(load(x + i, count, lowest) - Vec<T>(top));
+    });
+    return {top, sum.total()};
+}
+
 template <class T>
 void sums(const void* from, void* tops, void* sum, void* log_sums, void* totals, int64_t rows,
           int64_t n) {
@@ -18,12 +35,14 @@ void sums(const void* from, void* tops, void* sum, void* log_sums, void* totals,
             e = exp_sum(x, n, total);
             static_cast<T*>(totals)[r] = total.total();
         } else {
-            e = exp_sum(x, n);
+            e = n <= canonical_lanes ? exp_sum_of_few(x, n) : exp_sum(x, n);
         }
         static_cast<T*>(tops)[r] = e.top;
         static_cast<T*>(sum)[r] = e.sum;
-        static_cast<T*>(log_sums)[r] = number(log(Vec<T>(e.sum)));
     }
+    const T* total = static_cast<const T*>(sum);
+    write_run(static_cast<T*>(log_sums), rows, false,
+              [&](int64_t r, int count) MERCER_STEP { return log(load(total + r, count, T(1))); });
 }
 
 template <class T>
