@@ -108,7 +108,7 @@ MERCER_INLINE void canonical_for(Canonical<T, Op>& acc, int64_t n, Step step) {
     for (; i + canonical_lanes <= n; i += canonical_lanes)
 #pragma GCC unroll 8
         for (int k = 0; k < canonical_lanes / lanes; ++k) step(acc.part[k], i + k * lanes, lanes);
-    // Unrolled as well, so that the parts stay in registers over many short runs.
+            // Unrolled as well, so that the parts stay in registers over many short runs.
 #pragma GCC unroll 8
     for (int k = 0; k < canonical_lanes / lanes; ++k, i += lanes)
         if (i < n) step(acc.part[k], i, int(n - i < lanes ? n - i : lanes));

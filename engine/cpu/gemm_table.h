@@ -32,6 +32,8 @@ struct GemmBlock {
     int64_t a_row, a_col;
     const T* b;
     int64_t b_row;
+    int64_t b_depth;  // of a packed b, of which rows [b_first, b_first + k) are used; 0: it has k
+    int64_t b_first;
     T* c;
     int64_t c_row, c_col;
     GemmAhead<T> ahead[2];

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "engine/export.h"
+
 namespace mercer::cpu {
 
 struct RandomTable {
@@ -19,3 +21,7 @@ struct RandomTable {
 inline constexpr int64_t random_block = 256;
 
 }  // namespace mercer::cpu
+
+namespace mercer {
+MERCER_API const cpu::RandomTable& random_table();
+}  // namespace mercer

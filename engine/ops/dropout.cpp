@@ -11,9 +11,6 @@
 
 namespace mercer {
 
-// Defined in random.cpp.
-const cpu::RandomTable& random_table();
-
 Tensor Dropout::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     require_floating(name, in[0]);

@@ -80,10 +80,10 @@ void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b, const Af
     if (out.count() == 0) return;
     if (a.rank() > 2 && b.rank() == 2 && a.is_contiguous() &&
         out.is_contiguous()) {  // one tall product
-        const Tensor tall = reshape(a, {-1, a.shape().back()});
-        return multiply_into(
-            out.view({tall.shape()[0], out.shape().back()}, {out.shape().back(), 1}, out.offset()),
-            tall, b, after);
+        const int64_t columns = out.shape().back();
+        const Tensor tall = reshape(a, {out.count() / columns, a.shape().back()});
+        return multiply_into(out.view({tall.shape()[0], columns}, {columns, 1}, out.offset()), tall,
+                             b, after);
     }
     if (a.dtype() == DType::f64)
         multiply<double>(out, a, b, after);

@@ -14,7 +14,9 @@ void Matmul::vjp(Vjp<X>& c) {
     const Shape b = c.in_shape(1);
     if (b.rank() == 2 &&
         a.rank() > 2) {  // one product with a long inner axis instead of a sum of many
-        c.give(1, matmul(transpose(reshape(a, {-1, b[0]})), reshape(c.g(), {-1, b[1]})));
+        int64_t rows = 1;
+        for (int axis = 0; axis < a.rank() - 1; ++axis) rows *= a.shape()[axis];
+        c.give(1, matmul(transpose(reshape(a, {rows, b[0]})), reshape(c.g(), {rows, b[1]})));
     } else {
         c.give(1, sum_to(matmul(transpose(a), c.g()), b));
     }

@@ -2,6 +2,7 @@
 // Correia, Niculae and Martins 2019, arXiv 1909.00015. Memory sees x once and p once; a row's passes
 // meet it in cache, most of them only what may have weight.
 #include "engine/cpu/entmax_table.h"
+#include "engine/cpu/kernels/entmax_alpha.h"
 #include "engine/cpu/kernels/entmax_threshold.h"
 
 namespace mercer::MERCER_ISA {
@@ -41,37 +42,23 @@ MERCER_INLINE Vec<T> escort(Vec<T> p, T epsilon) {
     return select(out, zero, exp(Vec<T>(T(1) - epsilon) * log(select(out, one, p))));
 }
 
-// dL/dα of a row: with ℓ = log p, H = Σ pℓ, e = p^{−ε}/Σ p^{1−ε} − 1,
-//   Σ g·p·(((1 + e)·H − ℓ − e/ε)/ε);  ε → 0: Σ g·p·(Σ pℓ² − ℓ²)/2.
 template <class T>
 T alpha_gradient(const T* p, const T* g, int64_t n, T epsilon) {
-    const Vec<T> zero(T(0)), one(T(1)), eps(epsilon);
-    const bool limit = epsilon < (sizeof(T) == 4 ? T(0x1p-11) : T(0x1p-26));
-    const auto logarithm = [&](Vec<T> v) MERCER_STEP { return log(select(v == zero, one, v)); };
+    AlphaSlope<T> slope(epsilon);
     Canonical<T, SumOp> entropy, second;
     canonical_run<T>(
         n,
-        [&](int64_t i, int count, Vec<T>& h_part, Vec<T>& second_part) MERCER_STEP {
-            const Vec<T> v = load(p + i, count, T(0)), l = logarithm(v);
-            h_part = fma(v, l, h_part);
-            second_part = fma(v, limit ? l * l : expm1(-eps * l), second_part);
-        },
+        [&](int64_t i, int count, Vec<T>& h_part, Vec<T>& second_part)
+            MERCER_STEP { slope.add(load(p + i, count, T(0)), h_part, second_part); },
         entropy, second);
-    const Vec<T> h(entropy.total()), mean(second.total());
-    const Vec<T> k = limit ? zero : log1p(mean);
+    slope.set(entropy.total(), second.total());
+    const Vec<T> zero(T(0));
     Canonical<T, SumOp> sum;
     canonical_run<T>(
         n,
         [&](int64_t i, int count, Vec<T>& part) MERCER_STEP {
-            const Vec<T> v = load(p + i, count, T(0)), l = logarithm(v);
-            Vec<T> slope;
-            if (limit) {
-                slope = (mean - l * l) * Vec<T>(T(0.5));
-            } else {
-                const Vec<T> e = expm1(-eps * l - k);
-                slope = ((one + e) * h - l - e / eps) / eps;
-            }
-            part = part + select(v == zero, zero, load(g + i, count, T(0)) * v * slope);
+            const Vec<T> v = load(p + i, count, T(0));
+            part = part + select(v == zero, zero, load(g + i, count, T(0)) * v * slope(v));
         },
         sum);
     return sum.total();

@@ -45,7 +45,7 @@ void multiply_tile(const GemmBlock<T>& x, int64_t i, int64_t j, int rows, const 
     tile.k = x.k;
     tile.a = x.a_packed ? x.a + i * x.k : x.a + i * x.a_row;
     tile.a_stride = x.a_packed ? rows : interleaved ? x.a_col : x.a_row;
-    tile.b = x.b_packed ? x.b + j * x.k : x.b + j;
+    tile.b = x.b_packed ? x.b + j * (x.b_depth ? x.b_depth : x.k) + x.b_first * width : x.b + j;
     tile.b_row = x.b_packed ? width : x.b_row;
     tile.c = c;
     tile.c_row = x.c_row;
