@@ -1,50 +1,86 @@
-// attend(): the fused smoother where it can be had, else the reference form; and how the fused one
-// stands on a tape.
-#include "attention/smoother/fused/fused.h"
-#include "attention/smoother/reference.h"
+// attend(): the fused smoother where it reaches, else the reference form; and how the fused one stands
+// on a tape.
+#include "attention/smoother/fused/gradient.h"
+#include "attention/smoother/placed.h"
 #include "autograd/recompute.h"
-#include "engine/error.h"
 
 namespace mercer {
 namespace {
 
-// The derivative by values is fused; that on the tape is the reference form's.
-void fused_vjp(Vjp<Tensor>& c) {
-    const SmootherOptions& options = c.attrs<SmootherOptions>();
-    unsigned wanted = 0;
-    for (int i = 0; i < 3; ++i) wanted |= unsigned(c.wants(i)) << i;
-    auto g = attention::fused_backward(
-        c.in(0), c.in(1), c.in(2), {c.out(0), c.out(1), c.out(2), true}, c.g(0), options, wanted);
-    for (int i = 0; i < 3; ++i)
-        if (c.wants(i)) c.give(i, std::move(g[size_t(i)]));
+using attention::FusedSpec;
+
+struct Kept {
+    FusedSpec spec;
+    bool measures;
+};
+
+template <class X>
+std::vector<X> inputs_of(const Vjp<X>& c) {
+    std::vector<X> x;
+    for (int i = 0; i < c.inputs(); ++i) x.push_back(c.in(i));
+    return x;
 }
-void reference_vjp(Vjp<Var>& c) {
-    const SmootherOptions& options = c.attrs<SmootherOptions>();
-    recompute(c, [&](std::span<const Var> x) {
-        return std::vector<Var>{attend_reference(x[0], x[1], x[2], options)};
-    });
+std::vector<bool> wanted_of(const auto& c) {
+    std::vector<bool> wanted;
+    for (int i = 0; i < c.inputs(); ++i) wanted.push_back(c.wants(i));
+    return wanted;
 }
-constexpr Rule rule{"attend", fused_vjp, reference_vjp};
+attention::FusedResult results_of(const auto& c, bool measures) {
+    return {c.out_value(0), c.out_value(1), c.out_value(2), measures ? c.out_value(3) : Tensor()};
+}
+
+void vjp_values(Vjp<Tensor>& c) {
+    const Kept& kept = c.attrs<Kept>();
+    auto d = attention::fused_backward(kept.spec, inputs_of(c), results_of(c, kept.measures),
+                                       {c.g(0), kept.measures ? c.g(3) : Tensor()}, wanted_of(c));
+    for (int i = 0; i < c.inputs(); ++i)
+        if (c.wants(i)) c.give(i, std::move(d[size_t(i)]));
+}
+void vjp_vars(Vjp<Var>& c) {
+    const Kept& kept = c.attrs<Kept>();
+    auto d = attention::recorded_backward(c.tape(), kept.spec, inputs_of(c),
+                                          results_of(c, kept.measures),
+                                          {c.g(0), kept.measures ? c.g(3) : Var()}, wanted_of(c));
+    for (int i = 0; i < c.inputs(); ++i)
+        if (c.wants(i)) c.give(i, std::move(d[size_t(i)]));
+}
+constexpr Rule rule{"attend", vjp_values, vjp_vars};
+
+// {out} or {out, measures}.
+std::vector<Var> smooth(const Var& q, const Var& k, const Var& v, const SmootherOptions& options,
+                        bool measures) {
+    auto prepared = attention::prepare(q, k, v, options);
+    if (!prepared || (measures && !prepared->spec.soft()))
+        return attention::attend_placed(attention::placed(q, k, options), v, options, measures);
+    std::vector<Tensor> values;
+    std::vector<const Var*> inputs;
+    for (const Var& x : prepared->inputs) values.push_back(x.value()), inputs.push_back(&x);
+    Tape* const tape = Tape::of(rule.name, inputs);
+    const attention::FusedResult r =
+        attention::fused_forward(prepared->spec, values, {tape != nullptr, measures});
+    instruments::settle();
+    if (!tape) return {r.out, r.measures};
+    const auto kept = std::make_shared<const Kept>(Kept{std::move(prepared->spec), measures});
+    tape->own(kept);
+    std::vector<Tensor> outputs{r.out, r.statistics, r.mean};
+    unsigned saved = Tape::save_inputs;
+    if (measures) outputs.push_back(r.measures);
+    for (int i = 0; i < int(outputs.size()); ++i) saved |= output_bit_of(i);
+    auto out = tape->append(rule, kept.get(), inputs, outputs, saved);
+    if (!measures) return {out[0]};
+    return {out[0], out[3]};
+}
 
 }  // namespace
 
 Var attend(const Var& q, const Var& k, const Var& v, const SmootherOptions& options) {
-    if (!attention::can_fuse(q, k, v, options) || q.size(-1) != k.size(-1) ||
-        k.size(-2) != v.size(-2))
-        return attend_reference(q, k, v, options);
-    const attention::FusedResult r =
-        attention::fused_forward(q.value(), k.value(), v.value(), options);
-    if (!r.finite) return attend_reference(q, k, v, options);
-    instruments::settle();
-    const Var* const inputs[] = {&q, &k, &v};
-    Tape* tape = Tape::of(rule.name, inputs);
-    if (!tape) return Var(r.out);
-    const auto kept = std::make_shared<const SmootherOptions>(options);
-    tape->own(kept);
-    const Tensor outputs[] = {r.out, r.max, r.share};
-    return tape->append(rule, kept.get(), inputs, outputs,
-                        input_bit(0) | input_bit(1) | input_bit(2) | output_bit_of(0) |
-                            output_bit_of(1) | output_bit_of(2))[0];
+    return smooth(q, k, v, options, false)[0];
+}
+
+Smoothed attend_measured(const Var& q, const Var& k, const Var& v, const SmootherOptions& options) {
+    const std::vector<Var> out = smooth(q, k, v, options, true);
+    const auto part = [&](int64_t i) { return squeeze(slice(out[1], 0, i, i + 1), 0); };
+    return {out[0], part(0), part(1)};
 }
 
 }  // namespace mercer

@@ -32,6 +32,17 @@ public:
         for (int64_t n = 0; n < t.queries * t.keys; ++n)
             seen[n] = both_ ? seen[n] && other[size_t(n)] : seen[n] || other[size_t(n)];
     }
+    bool intervals(const FilterTile& t, TileColumns* rows) const override {
+        if (!both_ || !a_.rule()->intervals(t, rows)) return false;
+        std::vector<TileColumns> other(size_t(t.queries));
+        if (!b_.rule()->intervals(t, other.data())) return false;
+        for (int64_t r = 0; r < t.queries; ++r) {
+            const TileColumns& o = other[size_t(r)];
+            rows[r].first = std::max(rows[r].first, o.first);
+            rows[r].end = std::max(rows[r].first, std::min(rows[r].end, o.end));
+        }
+        return true;
+    }
     void check(int64_t batches, int64_t queries, int64_t keys) const override {
         a_.rule()->check(batches, queries, keys);
         b_.rule()->check(batches, queries, keys);
@@ -57,6 +68,10 @@ public:
             rule->mark(t, seen);
         else
             std::fill_n(seen, t.queries * t.keys, true);
+    }
+    bool intervals(const FilterTile& t, TileColumns* rows) const override {
+        const FilterRule* rule = of(t.head).rule();
+        return rule && rule->intervals(t, rows);
     }
     void check(int64_t batches, int64_t queries, int64_t keys) const override {
         for (const Filter& f : filters_)
@@ -94,6 +109,7 @@ void FilterRule::mark(const FilterTile& t, bool* seen) const {
         for (int64_t c = 0; c < t.keys; ++c)
             *seen++ = sees({t.batch, t.head, t.query + r, t.key + c});
 }
+bool FilterRule::intervals(const FilterTile&, TileColumns*) const { return false; }
 void FilterRule::check(int64_t, int64_t, int64_t) const {}
 
 Filter operator&(const Filter& a, const Filter& b) {

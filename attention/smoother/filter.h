@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "attention/smoother/tile_columns.h"
 #include "engine/tensor.h"
 
 namespace mercer {
@@ -41,6 +42,8 @@ public:
     virtual TileClass classify(const FilterTile& tile) const = 0;
     /// seen[r·keys + c] = whether query r of the tile sees its key c.
     virtual void mark(const FilterTile& tile, bool* seen) const;
+    /// Where rows are intervals: what row r of the tile sees, and true. Never to be relied on.
+    virtual bool intervals(const FilterTile& tile, TileColumns* rows) const;
     /// Throws ShapeError unless it can be asked about these lengths.
     virtual void check(int64_t batches, int64_t queries, int64_t keys) const;
     virtual bool by_batch() const { return false; }

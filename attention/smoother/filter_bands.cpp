@@ -32,13 +32,15 @@ public:
         return none ? TileClass::empty : all ? TileClass::full : TileClass::partial;
     }
     void mark(const FilterTile& t, bool* seen) const override {
-        for (int64_t i = t.query; i < t.query + t.queries; ++i, seen += t.keys) {
-            const Interval v = row_(t.batch, i);
-            const int64_t first = std::clamp<int64_t>(v.first - t.key, 0, t.keys),
-                          end = std::clamp<int64_t>(v.end - t.key, first, t.keys);
+        for (int64_t r = 0; r < t.queries; ++r, seen += t.keys) {
+            const TileColumns v = columns(t, r);
             std::fill_n(seen, t.keys, false);
-            std::fill(seen + first, seen + end, true);
+            std::fill(seen + v.first, seen + v.end, true);
         }
+    }
+    bool intervals(const FilterTile& t, TileColumns* rows) const override {
+        for (int64_t r = 0; r < t.queries; ++r) rows[r] = columns(t, r);
+        return true;
     }
     void check(int64_t batches, int64_t queries, int64_t keys) const override {
         row_.check(batches, queries, keys);
@@ -46,6 +48,11 @@ public:
     bool by_batch() const override { return Row::batched; }
 
 private:
+    TileColumns columns(const FilterTile& t, int64_t r) const {
+        const Interval v = row_(t.batch, t.query + r);
+        const int64_t first = std::clamp<int64_t>(v.first - t.key, 0, t.keys);
+        return {first, std::clamp<int64_t>(v.end - t.key, first, t.keys)};
+    }
     Row row_;
 };
 

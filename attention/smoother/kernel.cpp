@@ -5,7 +5,8 @@
 #include "engine/error.h"
 
 const mercer::PointwiseOp& kernel_scaled();
-const mercer::PointwiseOp& kernel_distance();
+const mercer::PointwiseOp& kernel_affine();
+const mercer::PointwiseOp& kernel_square();
 const mercer::PointwiseOp& kernel_cosine();
 
 namespace mercer {
@@ -22,15 +23,20 @@ Kernel by_width(const char* name, Norms norms, Make make) {
             .norms = norms};
 }
 
-// A compiled formula whose constant is a function of √d.
-template <class Constant>
-Kernel compiled(const char* name, Norms norms, const PointwiseOp& op, Constant constant) {
-    return {
-        .name = name,
-        .formula = [&op, constant](
-                       int64_t d) { return KernelFormula::of(op, constant(std::sqrt(double(d)))); },
-        .norms = norms};
+// log k = score·s + norm·‖k‖², both functions of √d.
+template <class F>
+Kernel affine(const char* name, F of_root) {
+    const bool reads_norms = of_root(1.0).norm != 0;
+    return {.name = name,
+            .formula =
+                [=](int64_t d) {
+                    const KernelFormula::Affine a = of_root(std::sqrt(double(d)));
+                    return reads_norms ? KernelFormula::of(kernel_affine(), {a.score, a.norm}, a)
+                                       : KernelFormula::of(kernel_scaled(), {a.score}, a);
+                },
+            .norms = reads_norms ? Norms::key : Norms::none};
 }
+using Affine = KernelFormula::Affine;
 
 template <class Make>
 Kernel profile(const char* name, bool direct, Var h, Make f) {
@@ -59,11 +65,10 @@ Var KernelFormula::operator()(std::vector<Var> operands) const {
 }
 
 Kernel dot_product() {
-    return compiled("dot_product", Norms::none, kernel_scaled(),
-                    [](double root_d) { return 1 / root_d; });
+    return affine("dot_product", [](double root_d) { return Affine{1 / root_d, 0}; });
 }
 Kernel dot_product(double scale) {
-    return compiled("dot_product", Norms::none, kernel_scaled(), [scale](double) { return scale; });
+    return affine("dot_product", [scale](double) { return Affine{scale, 0}; });
 }
 Kernel linear() {
     Kernel k = direct_kernel([](auto s) { return s; });
@@ -74,6 +79,13 @@ Kernel polynomial(int degree, double offset, double scale) {
     if (degree < 1)
         throw ValueError("polynomial",
                          "the degree is " + std::to_string(degree) + "; give 1 or more");
+    if (degree == 2)
+        return {.name = "polynomial",
+                .formula =
+                    [scale, offset](int64_t) {
+                        return KernelFormula::of(kernel_square(), {scale, offset});
+                    },
+                .direct = true};
     Kernel k = direct_kernel([degree, offset, scale](auto s) {
         const auto base = s * scale + offset;
         auto power = base;
@@ -84,11 +96,12 @@ Kernel polynomial(int degree, double offset, double scale) {
     return k;
 }
 Kernel rbf() {
-    return compiled("rbf", Norms::key, kernel_distance(), [](double root_d) { return 1 / root_d; });
+    return affine("rbf", [](double root_d) { return Affine{2 / root_d, -1 / root_d}; });
 }
 Kernel rbf_similarity() {
-    return compiled("rbf_similarity", Norms::key, kernel_distance(),
-                    [](double root_d) { return 0.5 / root_d; });
+    return affine("rbf_similarity", [](double root_d) {
+        return Affine{1 / root_d, -0.5 / root_d};
+    });
 }
 
 Kernel expsin(double period) {

@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "autograd/map.h"
@@ -26,16 +27,17 @@ public:
         std::memcpy(&out.state_, static_cast<const void*>(&f), sizeof f);
         return out;
     }
-    /// A compiled one, whose last operand is `constant`.
-    static KernelFormula of(const PointwiseOp& op, double constant) {
+    /// score·s + norm·‖k‖².
+    struct Affine {
+        double score, norm;
+    };
+    /// A compiled one, whose last operands are `constants`.
+    static KernelFormula of(const PointwiseOp& op, std::vector<double> constants = {},
+                            std::optional<Affine> affine = {}) {
         KernelFormula out;
         out.op_ = &op;
-        out.constants_ = {constant};
-        return out;
-    }
-    static KernelFormula of(const PointwiseOp& op) {
-        KernelFormula out;
-        out.op_ = &op;
+        out.constants_ = std::move(constants);
+        out.affine_ = affine;
         return out;
     }
 
@@ -43,6 +45,8 @@ public:
     const PointwiseOp& op() const { return *op_; }
     const void* state() const { return &state_; }
     const std::vector<double>& constants() const { return constants_; }
+    /// If it is no more than that.
+    const std::optional<Affine>& affine() const { return affine_; }
 
 private:
     struct State {
@@ -51,6 +55,7 @@ private:
     const PointwiseOp* op_ = nullptr;
     State state_{};
     std::vector<double> constants_;  // operands after all others
+    std::optional<Affine> affine_;
 };
 
 struct Kernel {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attention/smoother/placed.h"
 #include "attention/smoother/position/relative.h"
 #include "autograd/functions.h"
 #include "engine/error.h"
@@ -36,14 +37,6 @@ void check_shapes(const Var& q, const Var& k) {
                                        " need two axes or more and the same width");
 }
 
-Var parameter(const Kernel& kernel, const Var& p, DType dtype) {
-    if (!p.defined() || p.count() != 1)
-        throw ValueError(kernel.name, "a parameter must be one element");
-    if (kernel.score == Kernel::Score::difference && !(p.item<double>() > 0))
-        throw ValueError(kernel.name, "the bandwidth must be one positive number");
-    return reshape(cast(p, dtype), {});
-}
-
 Var scores(const Var& q, const Var& k, const Kernel& kernel) {
     if (kernel.score == Kernel::Score::product) return matmul(q, transpose(k));
     const auto [column, row] = pairs(q, k);
@@ -64,7 +57,7 @@ Var formula_values(const Positioned& at, const Kernel& kernel) {
     if (kernel.norms == Kernel::Norms::both) x.push_back(norms(q));
     if (kernel.norms != Kernel::Norms::none) x.push_back(transpose(norms(k)));
     for (size_t i = kernel.score == Kernel::Score::additive; i < kernel.parameters.size(); ++i)
-        x.push_back(parameter(kernel, kernel.parameters[i], q.dtype()));
+        x.push_back(attention::formula_parameter(kernel, kernel.parameters[i], q.dtype()));
     const Var values = kernel.formula(q.shape().back())(std::move(x)), term = at.term();
     if (!term.defined()) return values;
     if (kernel.direct)
@@ -124,26 +117,36 @@ Var normalised(const Var& z, const Tensor& mask, const Normaliser& normaliser) {
     return mask.defined() ? where(mask, p, number(0, z.dtype())) : p;
 }
 
-void check_normaliser(const Kernel& kernel, const Normaliser& normaliser) {
-    const bool divides = normaliser.kind == Kind::division;
-    if (normaliser.kind == Kind::automatic || divides == kernel.direct) return;
-    throw ValueError("attend", std::string("the kernel ") + kernel.name +
-                                   (kernel.direct ? " gives weights: they are divided by their sum"
-                                                  : " gives log weights, which are not divided"));
-}
-
-// What both the filter and the positions let a query see.
-Filter filter_of(const Positioned& at, const SmootherOptions& options) {
-    return at.horizon ? options.filter & causal(*at.horizon) : options.filter;
-}
-
-// The normalised weights. [B…, Tq, Tk]
-Var weights(const Positioned& at, const SmootherOptions& options) {
-    check_normaliser(options.kernel, options.normaliser);
+// The normalised weights, [B…, Tq, Tk], and what they are made of.
+struct Weights {
+    Tensor mask;
+    Var z, w;
+};
+Weights weights(const Positioned& at, const SmootherOptions& options) {
+    attention::check_normaliser(options.kernel, options.normaliser);
     const Var z = formula_values(at, options.kernel);
-    const Tensor mask = mask_of(filter_of(at, options), z);
-    return options.kernel.direct ? divided(at, z, mask, options)
-                                 : normalised(z, mask, options.normaliser);
+    const Tensor mask = mask_of(attention::filter_of(at, options), z);
+    return {mask, z,
+            options.kernel.direct ? divided(at, z, mask, options)
+                                  : normalised(z, mask, options.normaliser)};
+}
+
+// log Σe^z and −Σ w·log w = log Σe^z − Σ w·z of each row: [2, B…, Tq]. A row that sees nothing has −∞
+// and 0.
+Var measures_of(const Weights& x, const SmootherOptions& options) {
+    const Kind kind = options.normaliser.kind;
+    if (options.kernel.direct || (kind != Kind::automatic && kind != Kind::softmax))
+        throw ValueError("attend_measured",
+                         std::string("the kernel ") + options.kernel.name +
+                             " and its normaliser: log Σe^z and the entropy are those of softmax");
+    const DType dtype = x.z.dtype();
+    const bool hides = x.mask.defined();
+    const Var z = hides ? where(x.mask, x.z, number(-infinity, dtype)) : x.z,
+              finite = hides ? where(x.mask, x.z, number(0, dtype)) : x.z;
+    const Var lse = logsumexp(z, {-1});
+    const Var entropy =
+        where(isfinite(lse.value()), lse, number(0, dtype)) - sum(x.w * finite, {-1});
+    return concat({unsqueeze(lse, 0), unsqueeze(entropy, 0)}, 0);
 }
 
 // x with zeros for NaN and infinities, and which rows hold them: [B…, T, 1]; undefined if none.
@@ -160,36 +163,103 @@ Tensor poison(const Tensor& poisoned, const Tensor& mask, const Shape& weights, 
     return where(any(hit, {-1}, true), Tensor::scalar(NAN, dtype), Tensor::scalar(0, dtype));
 }
 
+// The weights after dropout; of some rows only, by their places among all.
+Var dropped(const Var& w, const WeightDropout& d, attention::RowsOf rows) {
+    if (d.rate == 0) return w;
+    if (rows.first < 0) return dropout(w, d.rate, d.key);
+    Tensor keep = Tensor::empty(w.shape(), w.dtype());
+    const int64_t n = w.size(-2), keys = w.size(-1), heads = n * keys ? w.count() / (n * keys) : 0;
+    for (int64_t h = 0; h < heads; ++h) {
+        const int64_t begin = (h * rows.queries + rows.first) * keys;
+        if (w.dtype() == DType::f64)
+            attention::keep_factors(d, begin, n * keys, keep.mutable_data<double>() + h * n * keys);
+        else
+            attention::keep_factors(d, begin, n * keys, keep.mutable_data<float>() + h * n * keys);
+    }
+    return w * Var(keep);
+}
+
 }  // namespace
+
+namespace attention {
+
+Var for_heads_of(const Var& q, const Var& x) {
+    if (q.rank() < 3 || x.rank() != q.rank() || x.size(-3) < 2 || x.size(-3) == q.size(-3) ||
+        q.size(-3) % x.size(-3) != 0)
+        return x;
+    Shape wide = x.shape(), all = x.shape();
+    wide[x.rank() - 2] = q.size(-3) / x.size(-3);
+    wide[x.rank() - 1] = x.size(-2);
+    wide.push_back(x.size(-1));
+    all[x.rank() - 3] = q.size(-3);
+    return reshape(broadcast_to(unsqueeze(x, -3), wide), all);
+}
+
+Positioned placed(const Var& q, const Var& k, const SmootherOptions& options) {
+    return place(options.position, q, for_heads_of(q, k));
+}
+
+std::vector<Var> attend_placed(const Positioned& at, const Var& v, const SmootherOptions& options,
+                               bool measures, RowsOf rows) {
+    if (v.rank() < 2 || at.k.rank() < 2 || v.size(-2) != at.k.size(-2))
+        throw ShapeError("attend", "keys " + to_string(at.k.shape()) + " and values " +
+                                       to_string(v.shape()) + " differ in length");
+    const auto [keys, bad_keys] = cleaned(at.k);
+    const auto [values, bad_values] = cleaned(for_heads_of(at.q, v));
+    Positioned clean = at;
+    clean.k = keys;
+    const Weights made = weights(clean, options);
+    const Var w = dropped(made.w, options.dropout, rows);
+    Var out = matmul(w, values);
+    if (at.value_rows.defined()) {
+        const Var r = at.value_rows;
+        const Var wide = relative_unshift(w);
+        out = out + matmul(r.size(-2) < wide.size(-1) ? slice(wide, -1, 0, r.size(-2)) : wide, r);
+    }
+    for (const Tensor& bad : {bad_keys, bad_values})
+        if (bad.defined())
+            out = out + Var(poison(bad, mask_of(filter_of(at, options), w), w.shape(), w.dtype()));
+    if (!measures) return {out};
+    return {out, measures_of(made, options)};
+}
+
+Filter filter_of(const Positioned& at, const SmootherOptions& options) {
+    return at.horizon ? options.filter & causal(*at.horizon) : options.filter;
+}
+
+void check_normaliser(const Kernel& kernel, const Normaliser& normaliser) {
+    const bool divides = normaliser.kind == Kind::division;
+    if (normaliser.kind == Kind::automatic || divides == kernel.direct) return;
+    throw ValueError("attend", std::string("the kernel ") + kernel.name +
+                                   (kernel.direct ? " gives weights: they are divided by their sum"
+                                                  : " gives log weights, which are not divided"));
+}
+
+Var formula_parameter(const Kernel& kernel, const Var& p, DType dtype) {
+    if (!p.defined() || p.count() != 1)
+        throw ValueError(kernel.name, "a parameter must be one element");
+    if (kernel.score == Kernel::Score::difference && !(p.item<double>() > 0))
+        throw ValueError(kernel.name, "the bandwidth must be one positive number");
+    return reshape(cast(p, dtype), {});
+}
+
+}  // namespace attention
 
 Var log_weights(const Var& q, const Var& k, const SmootherOptions& options) {
     if (options.kernel.direct)
         throw ValueError("log_weights",
                          std::string("the kernel ") + options.kernel.name + " gives weights");
-    const Var z = formula_values(place(options.position, q, k), options.kernel);
+    const Var z = formula_values(attention::placed(q, k, options), options.kernel);
     const Tensor mask = mask_of(options.filter, z);
     return mask.defined() ? where(mask, z, number(-infinity, z.dtype())) : z;
 }
 
 Var smoother_weights(const Var& q, const Var& k, const SmootherOptions& options) {
-    return weights(place(options.position, q, k), options);
+    return weights(attention::placed(q, k, options), options).w;
 }
 
 Var attend_reference(const Var& q, const Var& k, const Var& v, const SmootherOptions& options) {
-    if (v.rank() < 2 || k.rank() < 2 || v.size(-2) != k.size(-2))
-        throw ShapeError("attend", "keys " + to_string(k.shape()) + " and values " +
-                                       to_string(v.shape()) + " differ in length");
-    const auto [keys, bad_keys] = cleaned(k);
-    const auto [values, bad_values] = cleaned(v);
-    const Positioned at = place(options.position, q, keys);
-    Var w = weights(at, options);
-    if (options.dropout.rate > 0) w = dropout(w, options.dropout.rate, options.dropout.key);
-    Var out = matmul(w, values);
-    if (at.value_rows.defined()) out = out + matmul(relative_unshift(w), at.value_rows);
-    for (const Tensor& bad : {bad_keys, bad_values})
-        if (bad.defined())
-            out = out + Var(poison(bad, mask_of(filter_of(at, options), w), w.shape(), w.dtype()));
-    return out;
+    return attention::attend_placed(attention::placed(q, k, options), v, options)[0];
 }
 
 }  // namespace mercer

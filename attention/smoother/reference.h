@@ -43,13 +43,23 @@ MERCER_API Var smoother_weights(const Var& q, const Var& k, const SmootherOption
 /// The smoother. A query that sees a key or value with NaN or infinities gets NaN; what it does not
 /// see has no influence on it, nor on its gradients. ShapeError when shapes do not fit, ValueError
 /// for a bandwidth that is not positive, a normaliser that does not fit the kernel.
-/// Where it can (log kernels of inner products without learned parameters, softmax, equal leading
-/// axes) it is fused: memory linear in length. Else, and for derivatives of second order, it is
-/// attend_reference().
+/// It is fused, in memory linear in length, also for derivatives of second order; with parameters,
+/// positions and operands of more than one dtype, or filters by head over more than four axes, it is
+/// attend_reference(). Keys and values may have fewer heads (third last axis), by a factor: each is
+/// then read by as many query heads, in order.
 MERCER_API Var attend(const Var& q, const Var& k, const Var& v,
                       const SmootherOptions& options = {});
 /// The same, line by line the definition.
 MERCER_API Var attend_reference(const Var& q, const Var& k, const Var& v,
                                 const SmootherOptions& options = {});
+
+struct Smoothed {
+    Var out;
+    Var lse, entropy;  // log Σ_j e^{z_ij} and −Σ_j w_ij·log w_ij: [B…, Tq]
+};
+/// The same with what softmax weights say about each row. Differentiable. ValueError for direct
+/// kernels and other normalisers.
+MERCER_API Smoothed attend_measured(const Var& q, const Var& k, const Var& v,
+                                    const SmootherOptions& options = {});
 
 }  // namespace mercer

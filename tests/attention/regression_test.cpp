@@ -47,7 +47,7 @@ TEST_CASE("D01: h to 0 interpolates, h to infinity averages") {
     for (const Profile p : profiles) {
         CAPTURE(int(p));
         if (p != Profile::constant) {
-            CHECK(largest(smoothed(p, 1e-5, xs()).value() - ys()) == 0);
+            CHECK(largest(smoothed(p, 1e-5, xs()).value() - ys()) < 2e-15);  // w·y/w
             // between the points, the nearest one: weights of compact profiles are all zero there
             SmootherReport report;
             const Tensor between = xs() + 0.03;

@@ -71,9 +71,11 @@ TEST_CASE("fused equals reference: kernels × filters × lengths × widths") {
                                widths = MERCER_EMULATED ? std::vector<int64_t>{8}
                                                         : std::vector<int64_t>{1, 8, 33, 64};
     double worst64 = 0, worst32 = 0;
-    for (const auto& [kernel_name, kernel] : kernels())
+    for (const auto& named : kernels())
         for (const int64_t t : lengths)
             for (const int64_t d : widths) {
+                const std::string& kernel_name = named.first;
+                const Kernel& kernel = named.second;
                 // Of width 1 the cosine is ±1: its slopes are 0, by cancellation over tiny norms.
                 const bool values_only = d == 1 && kernel_name == "cosine";
                 const auto compared = [&](bool fused, const Tensor& a, const Tensor& b,
@@ -93,8 +95,9 @@ TEST_CASE("fused equals reference: kernels × filters × lengths × widths") {
                     {"strided", strided(8)},
                     {"padding", padding(Tensor::from(std::vector<int64_t>{t, t / 2})) &
                                     by_head({full(), causal()})}};
-                for (const auto& [filter_name, filter] : filters) {
-                    const SmootherOptions o{.kernel = kernel, .filter = filter};
+                for (const auto& hidden : filters) {
+                    const std::string& filter_name = hidden.first;
+                    const SmootherOptions o{.kernel = kernel, .filter = hidden.second};
                     const Results exact = compared(false, q, k, v, o);
                     const double error = distance(compared(true, q, k, v, o), exact);
                     worst64 = std::max(worst64, error);
@@ -134,7 +137,9 @@ TEST_CASE(
     "the same bits on every instruction set and for any number of threads, with few heads and "
     "many") {
     const Restore restore;
-    for (const auto& [name, kernel] : kernels()) {
+    for (const auto& named : kernels()) {
+        const std::string& name = named.first;
+        const Kernel& kernel = named.second;
         for (const int64_t heads : {1, 8}) {
             const Tensor q = randn(Key{73, 1}, {heads, 90, 24}),
                          k = randn(Key{73, 2}, {heads, 300, 24}),
@@ -163,7 +168,9 @@ TEST_CASE("second order goes through the reference form") {
     const Tensor x[] = {randn(Key{74, 1}, {3, 4}, DType::f64),
                         randn(Key{74, 2}, {5, 4}, DType::f64),
                         randn(Key{74, 3}, {5, 2}, DType::f64)};
-    for (const auto& [name, kernel] : kernels()) {
+    for (const auto& named : kernels()) {
+        const std::string& name = named.first;
+        const Kernel& kernel = named.second;
         const GradcheckReport report = gradcheck(
             [&](std::span<const Var> at) {
                 return attend(at[0], at[1], at[2], {.kernel = kernel, .filter = causal(2)});

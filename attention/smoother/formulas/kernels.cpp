@@ -3,7 +3,12 @@
 #include "engine/map.h"
 
 MERCER_MAP(kernel_scaled, 2, [](auto s, auto scale) { return s * scale; })
-MERCER_MAP(kernel_distance, 3, [](auto s, auto b, auto scale) { return (s * 2.0 - b) * scale; })
+MERCER_MAP(kernel_affine, 4,
+           [](auto s, auto b, auto score, auto norm) { return s * score + b * norm; })
+MERCER_MAP(kernel_square, 3, [](auto s, auto scale, auto offset) {
+    const auto base = s * scale + offset;
+    return base * base;
+})
 MERCER_MAP(kernel_cosine, 4, [](auto s, auto a, auto b, auto t) {
     const decltype(s) least(1e-24);
     return s * t / (sqrt(maximum(a, least)) * sqrt(maximum(b, least)));

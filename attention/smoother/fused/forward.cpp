@@ -1,152 +1,406 @@
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <limits>
+#include <mutex>
 
 #include "attention/smoother/fused/fused.h"
-#include "attention/smoother/fused/head.h"
-#include "engine/error.h"
+#include "attention/smoother/fused/tile.h"
+#include "attention/smoother/placed.h"
 #include "engine/operation.h"
 #include "engine/parallel.h"
 
 namespace mercer::attention {
 namespace {
 
-/// Keys and values of one head, packed for the products.
+constexpr int64_t panel_rows = 28;  // of queries whose scores of all keys are held at once
+
+template <class T>
+struct Results {
+    T *out, *escort, *entropy;  // escort, entropy: nullptr where not wanted
+    Statistics<T> statistics;
+};
+
+/// Keys and values of one head, packed for the products, tile after tile.
 template <class T>
 struct PackedHead {
-    T *keys, *values, *norms;  // tile after tile
-    int64_t key_tile, value_tile;
+    QuerySide<T> side;
+    std::vector<KeyTile<T>> tiles;
+    T* values;
+    int64_t value_tile;
+    Skewed<T> relative, value_rows;
+    const char* poisoned = nullptr;
+    bool finite = true;  // else keys or values hold NaN or infinities, unless they were taken out
 
-    // Whether all of them are finite.
-    bool pack(const Problem<T>& p, int64_t head, Scratch& scratch) {
-        const int64_t tiles = (p.keys + tile_keys - 1) / tile_keys;
-        key_tile = packed_size<T>(tile_keys, p.width);
+    PackedHead(const Problem<T>& p, int64_t head, Scratch& scratch) {
+        // Here, where they come to be in cache.
+        const auto holds = [&](Slot slot, int64_t width) {
+            return row_stages<T>().finite(p.of(slot, head), p.keys * width);
+        };
+        finite = p.guarded || (holds(keys, p.width) && holds(Slot::values, p.values));
+        if (!finite) return;
+        side = query_side(p, head, scratch);
+        const KeyNorms<T> norms(p, head, scratch);
+        const int64_t key_tile = key_tile_size(p), inner_tile = inner_tile_size(p);
         value_tile = packed_size<T>(p.values, tile_keys);
-        keys = scratch.take<T>(tiles * key_tile);
-        values = scratch.take<T>(tiles * value_tile);
-        norms = scratch.take<T>(p.keys);
-        const T* k = p.k + head * p.keys * p.width;
-        const T* v = p.v + head * p.keys * p.values;
-        const FusedTable<T>& stages = fused_kernels<T>();
-        const cpu::GemmTable<T>& gemm = cpu::gemm_kernels<T>();
-        if (!stages.finite(k, p.keys * p.width) || !stages.finite(v, p.keys * p.values))
-            return false;
-        for (int64_t t = 0; t < tiles; ++t) {
-            const int64_t j = t * tile_keys, n = std::min(tile_keys, p.keys - j);
-            gemm.pack_columns(n, p.width, k + j * p.width, 1, p.width, keys + t * key_tile);
-            gemm.pack_columns(p.values, n, v + j * p.values, p.values, 1, values + t * value_tile);
+        values = scratch.take<T>(p.tiles() * value_tile);
+        for (int64_t t = 0; t < p.tiles(); ++t) {
+            tiles.push_back(pack_keys(p, head, t, norms, scratch.take<T>(key_tile),
+                                      scratch.take<T>(inner_tile)));
+            const int64_t j = t * tile_keys;
+            pack_straight(p.values, tiles.back().n, p.of(Slot::values, head) + j * p.values,
+                          values + t * value_tile);
         }
-        if (p.reads_keys()) squared_norms(k, p.keys, p.width, norms);
-        return true;
+        if (p.has(relative_rows))
+            relative = Skewed<T>(p, relative_rows, head, p.has(relative_left), scratch);
+        if (p.has(Slot::value_rows))
+            value_rows = Skewed<T>(p, Slot::value_rows, head, false, scratch);
+        if (!p.poisoned.empty()) poisoned = p.poisoned.data() + head * p.keys;
     }
 };
 
-// Queries [i, i + m) of one head against all its keys.
+/// A block's scratch.
 template <class T>
-void forward_block(const Problem<T>& p, const PackedHead<T>& packed, int64_t head, int64_t i,
-                   int64_t m, T* out, T* max, T* sum) {
-    Scratch scratch;
-    T* const z = scratch.take<T>(m * tile_keys);
-    bool* const mask = scratch.take<bool>(m * tile_keys);
-    T *const factor = scratch.take<T>(m), *const norms = scratch.take<T>(m);
-    const FusedTable<T>& stages = fused_kernels<T>();
-    const T* q = p.q + (head * p.queries + i) * p.width;
-    std::fill_n(max, m, -std::numeric_limits<T>::infinity());
-    std::fill_n(sum, m, T(0));
-    std::fill_n(out, m * p.values, T(0));
-    if (p.reads_queries()) squared_norms(q, m, p.width, norms);
-    bool fresh = true;
-    for (int64_t j = 0, t = 0; j < p.keys; j += tile_keys, ++t) {
-        const int64_t n = std::min(tile_keys, p.keys - j);
-        const FilterTile place = p.tile(head, i, m, j, n);
-        const TileClass seen = p.options->filter.classify(place);
-        if (seen == TileClass::empty) continue;
-        if (seen == TileClass::partial) p.options->filter.rule()->mark(place, mask);
-        multiply<T>(
-            {m, n, p.width, q, p.width, 1, packed.keys + t * packed.key_tile, z, tile_keys, false});
-        formula_forward(p, {m, n, z, norms, packed.norms + j}, z);
-        stages.soften(m, n, z, tile_keys, seen == TileClass::partial ? mask : nullptr, max, sum,
-                      factor);
-        if (!fresh) stages.rescale(m, p.values, out, p.values, factor);
-        multiply<T>({m, p.values, n, z, tile_keys, 1, packed.values + t * packed.value_tile, out,
-                     p.values, true});
-        fresh = false;
-    }
-    stages.finish(m, p.values, out, p.values, max, sum);
-}
+struct Stage {
+    T *z, *wide, *keep, *parts, *more_parts, *factor;
 
+    Stage(const Problem<T>& p, int64_t rows, int64_t columns, Scratch& scratch) {
+        z = scratch.take<T>(rows * columns);
+        wide =
+            p.has(relative_left) || p.has(value_rows) ? scratch.take<T>(rows * wide_row) : nullptr;
+        keep = p.spec.dropout.rate > 0 ? scratch.take<T>(rows * tile_keys) : nullptr;
+        parts = scratch.take<T>(rows * sum_lanes), more_parts = scratch.take<T>(rows * sum_lanes);
+        std::fill_n(parts, rows * sum_lanes, T(0));
+        std::fill_n(more_parts, rows * sum_lanes, T(0));
+        factor = scratch.take<T>(rows);
+    }
+};
+
+/// Rows [first, first + rows) of a block against the columns of tile t that they see.
+struct Piece {
+    int64_t t, first, rows;
+    Extent columns;
+};
+
+/// Queries [i, i + m) of one head.
 template <class T>
-bool forward(const Problem<T>& p, T* out, T* max, T* share) {
-    std::atomic<bool> finite{true};
-    const int64_t blocks = (p.queries + block_queries - 1) / block_queries;
-    const auto run = [&](const PackedHead<T>& packed, int64_t head, int64_t b) {
-        const int64_t i = b * block_queries, row = head * p.queries + i;
-        forward_block(p, packed, head, i, std::min(block_queries, p.queries - i),
-                      out + row * p.values, max + row, share + row);
-    };
-    // Heads are handed out whole where there are enough of them; else each is packed once, and its
-    // queries are shared.
-    if (p.heads >= 2 * thread_count()) {
-        parallel_for(p.heads, 1, [&](int64_t begin, int64_t end) {
-            for (int64_t head = begin; head < end; ++head) {
-                Scratch scratch;
-                PackedHead<T> packed;
-                if (!packed.pack(p, head, scratch)) {
-                    finite = false;
-                    return;
-                }
-                for (int64_t b = 0; b < blocks; ++b) run(packed, head, b);
+struct Block {
+    const Problem<T>& p;
+    const PackedHead<T>& packed;
+    int64_t head, i, m;
+    Results<T> to;  // from the block's first row on
+    std::vector<char> poisoned = {};
+
+    /// body(piece) for all that is seen.
+    template <class Body>
+    void for_pieces(TileView& view, Body body) {
+        for (int64_t t = 0; t < p.tiles(); ++t) {
+            const KeyTile<T>& k = packed.tiles[size_t(t)];
+            const FilterTile place = p.tile(head, i, m, k.j, k.n);
+            if (view.look(p.spec.filter, place, packed.poisoned) == TileClass::empty) continue;
+            if (packed.poisoned) note_poison(k, view);
+            const int64_t strip = view.strip(m);
+            for (int64_t r = 0; r < m; r += strip) {
+                const int64_t rows = std::min(strip, m - r);
+                const Extent columns = view.extent(r, rows);
+                if (columns.end > 0) body(Piece{t, r, rows, columns});
             }
-        });
-        return finite;
+        }
     }
-    for (int64_t head = 0; head < p.heads; ++head) {
+    void note_poison(const KeyTile<T>& k, const TileView& view) {
+        poisoned.resize(size_t(m));
+        for (int64_t c = 0; c < k.n; ++c)
+            for (int64_t r = 0; packed.poisoned[k.j + c] && r < m; ++r)
+                poisoned[size_t(r)] |= char(view.sees(r, c));
+    }
+    /// The piece's z, rows tile_keys apart.
+    void logs(const Piece& x, T* z, T* wide) const {
+        const KeyTile<T>& k = packed.tiles[size_t(x.t)];
+        tile_scores(p, packed.side, k, i + x.first, x.rows, x.columns, z);
+        tile_logs(p, packed.side, k, packed.relative, {i + x.first, x.rows, k.j, x.columns.end}, z,
+                  z, wide);
+    }
+    LogTile<T> log_tile(const Piece& x, const TileView& view, T* z) const {
+        LogTile<T> t{.rows = x.rows,
+                     .columns = x.columns.end,
+                     .z = z,
+                     .row = tile_keys,
+                     .scale = p.score,
+                     .column_terms = packed.tiles[size_t(x.t)].column_terms};
+        view.show(t, x.first);
+        return t;
+    }
+    /// out += weights·V and what rows of values add.
+    void add_values(const Piece& x, const T* weights, T* out, T* wide) const {
+        const KeyTile<T>& k = packed.tiles[size_t(x.t)];
+        const int64_t first = x.columns.first;
+        multiply<T>({x.rows, p.values, x.columns.end - first, weights + first, tile_keys, 1,
+                     packed.values + x.t * packed.value_tile, out + x.first * p.values, p.values,
+                     true, k.n, first});
+        if (packed.value_rows)
+            packed.value_rows.add_combined({i + x.first, x.rows, k.j, x.columns.end}, weights,
+                                           out + x.first * p.values, wide);
+    }
+    void drop(const Piece& x, T* weights, T* keep) const {
+        if (!keep) return;
+        const KeyTile<T>& k = packed.tiles[size_t(x.t)];
+        for (int64_t r = 0; r < x.rows; ++r)
+            keep_factors(p.spec.dropout, (head * p.queries + i + x.first + r) * p.keys + k.j,
+                         x.columns.end, keep + r * tile_keys);
+        row_stages<T>().times(x.rows, x.columns.end, weights, keep, tile_keys, weights);
+    }
+
+    void softmax() {
         Scratch scratch;
-        PackedHead<T> packed;
-        if (!packed.pack(p, head, scratch)) return false;
-        parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
-            for (int64_t b = begin; b < end; ++b) run(packed, head, b);
+        const Stage<T> x(p, m, tile_keys, scratch);
+        const WeightTable<T>& stages = weight_stages<T>();
+        T *const max = to.statistics.of[0], *const share = to.statistics.of[1];
+        std::fill_n(max, m, -std::numeric_limits<T>::infinity());
+        TileView view(m, scratch);
+        for_pieces(view, [&](const Piece& piece) {
+            const int64_t r = piece.first;
+            logs(piece, x.z, x.wide);
+            stages.soften(log_tile(piece, view, x.z), max + r, x.parts + r * sum_lanes,
+                          to.entropy ? x.more_parts + r * sum_lanes : nullptr, x.factor);
+            row_stages<T>().rescale(piece.rows, p.values, to.out + r * p.values, p.values,
+                                    x.factor);
+            drop(piece, x.z, x.keep);
+            add_values(piece, x.z, to.out, x.wide);
         });
+        stages.finish_softmax(m, max, x.parts, x.more_parts, share, to.entropy);
+        row_stages<T>().rescale(m, p.values, to.out, p.values, share);
     }
-    return true;
-}
+
+    void divide(SmootherReport& report) {
+        Scratch scratch;
+        const Stage<T> x(p, m, tile_keys, scratch);
+        const WeightTable<T>& stages = weight_stages<T>();
+        TileView view(m, scratch);
+        for_pieces(view, [&](const Piece& piece) {
+            const int64_t r = piece.first;
+            logs(piece, x.z, x.wide);
+            stages.gather(log_tile(piece, view, x.z), x.parts + r * sum_lanes,
+                          x.more_parts + r * sum_lanes);
+            drop(piece, x.z, x.keep);
+            add_values(piece, x.z, to.out, x.wide);
+        });
+        T *const instead = to.statistics.of[0], *const share = to.statistics.of[1];
+        stages.finish_division(m, x.parts, x.more_parts, share, x.factor);
+        row_stages<T>().rescale(m, p.values, to.out, p.values, share);
+        for (int64_t r = 0; r < m; ++r) {
+            instead[r] = T(-1);
+            if (x.factor[r] != T(0))
+                report.nonpositive += share[r] <= T(0) || std::isinf(share[r]);
+            else
+                take_nearest(r, x, view, report);
+        }
+    }
+    /// A row whose visible weights are all zero takes its nearest visible key.
+    void take_nearest(int64_t r, const Stage<T>& x, TileView& view, SmootherReport& report) const {
+        const bool nearer_is_less = p.spec.score == Kernel::Score::difference;
+        int64_t best = -1;
+        T least = std::numeric_limits<T>::infinity();
+        for (const KeyTile<T>& k : packed.tiles) {
+            const FilterTile place = p.tile(head, i + r, 1, k.j, k.n);
+            if (view.look(p.spec.filter, place, true) == TileClass::empty) continue;
+            tile_scores(p, packed.side, k, i + r, 1, {0, k.n}, x.z);
+            for (int64_t c = 0; c < k.n; ++c) {
+                if (!view.sees(0, c)) continue;
+                const T s = nearer_is_less ? x.z[c] : -x.z[c];
+                if (best < 0 || s < least) least = s, best = k.j + c;
+            }
+        }
+        if (best < 0) return;  // it sees nothing
+        ++report.fallbacks;
+        to.statistics.of[0][r] = T(best);
+        T keep(1);
+        if (x.keep)
+            keep_factors(p.spec.dropout, (head * p.queries + i + r) * p.keys + best, 1, &keep);
+        const T* v = p.of(Slot::values, head) + best * p.values;
+        for (int64_t c = 0; c < p.values; ++c) to.out[r * p.values + c] = keep * v[c];
+    }
+
+    void sparse(SparseKind kind, const T* epsilon, bool for_alpha) {
+        Scratch scratch;
+        const int64_t tiles = p.tiles(), whole = m * tile_keys;
+        // The scores of tile t stand side by side with those of the others, row by row.
+        const int64_t row = tiles * tile_keys;
+        T* const panel = scratch.take<T>(m * row);
+        std::fill_n(panel, m * row, -std::numeric_limits<T>::infinity());
+        const Stage<T> x(p, m, tile_keys, scratch);
+        T* const e = to.escort ? scratch.take<T>(whole) : nullptr;
+        const WeightTable<T>& stages = weight_stages<T>();
+        std::vector<Extent> extents(size_t(tiles), Extent{0, 0});
+        TileView view(m, scratch);
+        for_pieces(view, [&](const Piece& piece) {
+            Extent& all = extents[size_t(piece.t)];
+            all.end = std::max(all.end, piece.columns.end);
+            logs(piece, x.z, x.wide);
+            if (view.partial()) stages.hide(log_tile(piece, view, x.z));
+            for (int64_t r = 0; r < piece.rows; ++r)
+                std::copy_n(x.z + r * tile_keys, piece.columns.end,
+                            panel + (piece.first + r) * row + piece.t * tile_keys);
+        });
+        stages.threshold(kind, m, p.keys, panel, row, epsilon, for_alpha, to.statistics);
+        for (int64_t t = 0; t < tiles; ++t) {
+            const Piece piece{t, 0, m, extents[size_t(t)]};
+            const int64_t columns = piece.columns.end;
+            if (columns == 0) continue;
+            for (int64_t r = 0; r < m; ++r)
+                std::copy_n(panel + r * row + t * tile_keys, columns, x.z + r * tile_keys);
+            stages.sparse(
+                kind, {.rows = m, .columns = columns, .z = x.z, .row = tile_keys, .scale = T(1)},
+                epsilon, to.statistics, e, x.parts);
+            drop(piece, x.z, x.keep);
+            add_values(piece, x.z, to.out, x.wide);
+            if (!e) continue;
+            if (x.keep) row_stages<T>().times(m, columns, e, x.keep, tile_keys, e);
+            add_values(piece, e, to.escort, x.wide);
+        }
+        if (!e) return;
+        for (int64_t r = 0; r < m; ++r) {
+            T sum(0);
+            for (int64_t c = 0; c < sum_lanes; ++c) sum += x.parts[r * sum_lanes + c];
+            x.factor[r] = sum == T(0) ? T(0) : T(1) / sum;
+        }
+        row_stages<T>().rescale(m, p.values, to.escort, p.values, x.factor);
+    }
+};
 
 template <class T>
-bool run(const Tensor& q, const Tensor& k, const Tensor& v, const SmootherOptions& options,
-         FusedResult& r) {
-    return forward(Problem<T>(q, k, v, options), r.out.mutable_data<T>(), r.max.mutable_data<T>(),
-                   r.share.mutable_data<T>());
+class Forward {
+public:
+    Forward(const Problem<T>& p, FusedWants wants, FusedResult& r) : p_(p), wants_(wants), r_(r) {}
+
+    /// False where keys or values hold NaN or infinities and nothing was computed to use.
+    bool run() {
+        const int64_t step = p_.spec.sparse() ? panel_rows : block_queries;
+        const int64_t blocks = (p_.queries + step - 1) / step;
+        // Heads are handed out whole where there are enough of them; else each is packed once, and
+        // its queries are shared.
+        if (p_.heads >= 2 * thread_count()) {
+            parallel_for(p_.heads, 1, [&](int64_t begin, int64_t end) {
+                for (int64_t head = begin; head < end; ++head) {
+                    Scratch scratch;
+                    const PackedHead<T> packed(p_, head, scratch);
+                    if (!packed.finite) finite_ = false;
+                    if (!finite_) return;
+                    for (int64_t b = 0; b < blocks; ++b) block(packed, head, b * step, step);
+                }
+            });
+        } else {
+            for (int64_t head = 0; head < p_.heads; ++head) {
+                Scratch scratch;
+                const PackedHead<T> packed(p_, head, scratch);
+                if (!packed.finite) return false;
+                parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+                    for (int64_t b = begin; b < end; ++b) block(packed, head, b * step, step);
+                });
+            }
+        }
+        if (!finite_) return false;
+        if (p_.spec.report) {
+            p_.spec.report->fallbacks += report_.fallbacks;
+            p_.spec.report->nonpositive += report_.nonpositive;
+        }
+        poison();
+        return true;
+    }
+
+private:
+    void block(const PackedHead<T>& packed, int64_t head, int64_t i, int64_t step) {
+        const int64_t m = std::min(step, p_.queries - i), row = head * p_.queries + i;
+        const bool sparse = p_.spec.sparse();
+        Statistics<T> s{};
+        T* const statistics = r_.statistics.mutable_data<T>();
+        for (int k = 0; k < most_statistics; ++k)
+            if (k < r_.statistics.size(0)) s.of[k] = statistics + k * p_.heads * p_.queries + row;
+        Results<T> to{r_.out.mutable_data<T>() + row * p_.values, nullptr, nullptr, s};
+        if (sparse && wants_.gradient) to.escort = r_.mean.mutable_data<T>() + row * p_.values;
+        if (wants_.measures)
+            to.entropy = r_.measures.mutable_data<T>() + p_.heads * p_.queries + row;
+        std::fill_n(to.out, m * p_.values, T(0));
+        if (to.escort) std::fill_n(to.escort, m * p_.values, T(0));
+        Block<T> b{p_, packed, head, i, m, to};
+        if (p_.spec.soft()) {
+            b.softmax();
+        } else if (p_.spec.divides()) {
+            SmootherReport report;
+            b.divide(report);
+            const std::lock_guard lock(mutex_);
+            report_.fallbacks += report.fallbacks, report_.nonpositive += report.nonpositive;
+        } else {
+            std::vector<T> epsilon;
+            const bool any = p_.spec.normaliser == Normaliser::Kind::entmax;
+            if (any)
+                for (int64_t r = 0; r < m; ++r) epsilon.push_back(p_.of(alpha, head)[i + r] - T(1));
+            b.sparse(sparse_kind(p_.spec), epsilon.data(), any && wants_.gradient);
+        }
+        if (b.poisoned.empty()) return;
+        const std::lock_guard lock(mutex_);
+        for (int64_t r = 0; r < m; ++r)
+            if (b.poisoned[size_t(r)]) poisoned_.push_back(row + r);
+    }
+    /// Queries that see NaN or infinities get NaN; D of the backward pass is made of what they would
+    /// be without.
+    void poison() {
+        if (poisoned_.empty()) return;
+        if (!p_.spec.sparse() && wants_.gradient) r_.mean = r_.out.clone();
+        for (int64_t row : poisoned_)
+            std::fill_n(r_.out.mutable_data<T>() + row * p_.values, p_.values,
+                        std::numeric_limits<T>::quiet_NaN());
+    }
+
+    const Problem<T>& p_;
+    FusedWants wants_;
+    FusedResult& r_;
+    std::mutex mutex_;
+    std::atomic<bool> finite_{true};
+    SmootherReport report_;
+    std::vector<int64_t> poisoned_;
+};
+
+template <class T>
+void forward(const FusedSpec& spec, std::span<const Tensor> inputs, FusedWants wants,
+             FusedResult& r) {
+    Problem<T> p(spec, inputs);
+    const DType dtype = inputs[0].dtype();
+    Shape shape = p.lead, rows = p.lead;
+    rows.push_back(p.queries);
+    shape.push_back(p.queries), shape.push_back(p.values);
+    r.out = Tensor::empty(shape, dtype);
+    const int kept = !spec.sparse() ? 2 : spec.normaliser == Normaliser::Kind::entmax ? 5 : 3;
+    r.statistics = Tensor::empty({kept, p.heads, p.queries}, dtype);
+    r.mean = spec.sparse() && wants.gradient ? Tensor::empty(shape, dtype) : r.out;
+    Shape measures{2};
+    for (int64_t n : rows) measures.push_back(n);
+    if (wants.measures) r.measures = Tensor::empty(measures, dtype);
+    if (!Forward<T>(p, wants, r).run()) {
+        p.guard();
+        Forward<T>(p, wants, r).run();
+    }
+    if (!wants.measures) return;
+    // log Σe^z = max − log share; −∞ for a row that saw nothing.
+    const int64_t n = p.heads * p.queries;
+    const T *max = r.statistics.data<T>(), *share = max + n;
+    T* const lse = r.measures.mutable_data<T>();
+    for (int64_t i = 0; i < n; ++i)
+        lse[i] =
+            share[i] == T(0) ? -std::numeric_limits<T>::infinity() : max[i] - std::log(share[i]);
 }
 
 }  // namespace
 
-bool can_fuse(const Var& q, const Var& k, const Var& v, const SmootherOptions& options) {
-    const Kernel& kernel = options.kernel;
-    const auto kind = options.normaliser.kind;
-    const bool soft = kind == Normaliser::Kind::automatic || kind == Normaliser::Kind::softmax;
-    if (kernel.direct || kernel.score != Kernel::Score::product || !soft) return false;
-    if (options.position.index() != 0 || options.dropout.rate != 0) return false;
-    for (const Var& p : kernel.parameters)
-        if (!p.is_constant()) return false;
-    if (q.rank() < 2 || q.rank() != k.rank() || q.rank() != v.rank()) return false;
-    for (int a = 0; a < q.rank() - 2; ++a)
-        if (q.size(a) != k.size(a) || q.size(a) != v.size(a)) return false;
-    return q.dtype() == k.dtype() && q.dtype() == v.dtype() && is_floating(q.dtype());
-}
-
-FusedResult fused_forward(const Tensor& q, const Tensor& k, const Tensor& v,
-                          const SmootherOptions& options) {
+FusedResult fused_forward(const FusedSpec& spec, std::span<const Tensor> inputs, FusedWants wants) {
+    const Tensor &q = inputs[0], &k = inputs[1], &v = inputs[2];
     const OperationScope scope("attend", {&q, &k, &v});
-    if (options.filter.rule())
-        options.filter.rule()->check(q.rank() > 2 ? q.size(0) : 1, q.size(-2), k.size(-2));
-    Shape shape = q.shape();
-    const Shape rows(std::span(q.shape().begin(), size_t(q.rank() - 1)));
-    shape[q.rank() - 1] = v.size(-1);
-    FusedResult r{Tensor::empty(shape, q.dtype()), Tensor::empty(rows, q.dtype()),
-                  Tensor::empty(rows, q.dtype()), true};
-    const Tensor cq = q.contiguous(), ck = k.contiguous(), cv = v.contiguous();
-    r.finite = q.dtype() == DType::f64 ? run<double>(cq, ck, cv, options, r)
-                                       : run<float>(cq, ck, cv, options, r);
+    if (const FilterRule* rule = spec.filter.rule())
+        rule->check(q.rank() > 2 ? q.size(0) : 1, q.size(-2), k.size(-2));
+    FusedResult r;
+    if (q.dtype() == DType::f64)
+        forward<double>(spec, inputs, wants, r);
+    else
+        forward<float>(spec, inputs, wants, r);
     return r;
 }
 

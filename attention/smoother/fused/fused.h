@@ -1,34 +1,40 @@
 // The fused smoother: scores, weights and values of one tile after the other, in memory linear in
-// length (Rabe and Staats 2021; Dao et al. 2022, algorithms 1 and 4). For kernels that are log weights of inner
-// products and norms, under softmax, with any filter.
+// length (Rabe and Staats 2021; Dao et al. 2022, algorithms 1 and 4).
 //
 // Queries come in blocks, keys in tiles of a fixed number. A tile's scores stay in cache:
-//   forward    S = QKᵀ;  z = formula(S, …);  p = e^{z − m} with the row's running maximum m;  O += pV
-//   backward   S, z again;  p = e^{z − m}/Σ;  dp = dO·Vᵀ;  dz = p(dp − D), D = Σ dO∘O;  ds = dz·∂z/∂s;
-//              dV += pᵀdO,  dQ += ds·K,  dK += dsᵀQ
-// Every sum runs in ascending keys (for dK, dV: queries), so threads and blocks do not show.
+//   forward    s = q·k, or differences, or sums;  z = formula(s, …) + position terms;
+//              softmax:   p = e^{z − m} with the row's running maximum m, O += pV, at last O/Σp
+//              division:  w = z, O += wV, at last O/Σw
+//              entmax:    z of whole rows, their threshold; then p tile by tile
+//   backward   s, z again;  p from what the forward pass kept of each row;  dp = dO·Vᵀ;
+//              dz = p(dp − D), D = Σ dO∘O  (entmax: dz = e(dp − D), e = p^{2−α}, D = Σ dO∘ΣeV/Σe);
+//              dV += pᵀdO;  dz to the terms, through the formula to ds, and on to q and k
+// Every sum runs in ascending keys (for those of keys: queries), so threads and blocks do not show.
 #pragma once
 
-#include <array>
-
-#include "attention/smoother/reference.h"
+#include "attention/smoother/fused/spec.h"
 
 namespace mercer::attention {
 
-/// What fused() asks of operands; q, k, v with the same leading axes, of one floating dtype.
-bool can_fuse(const Var& q, const Var& k, const Var& v, const SmootherOptions& options);
-
 struct FusedResult {
     Tensor out;         // [B…, Tq, D]
-    Tensor max, share;  // [B…, Tq]: a row's largest log weight, and 1/Σe^{z − max}
-    bool finite;  // false: keys or values hold NaN or infinities, and nothing was computed to use
+    Tensor statistics;  // [5, heads, Tq] (weights_table.h)
+    Tensor mean;        // what D is made of: out without NaN of poison; entmax: ΣeV/Σe
+    Tensor measures;    // [2, B…, Tq]: log Σe^z and the entropy of softmax, if asked for
 };
-FusedResult fused_forward(const Tensor& q, const Tensor& k, const Tensor& v,
-                          const SmootherOptions& options);
+struct FusedWants {
+    bool gradient = false;  // what backward needs
+    bool measures = false;
+};
+FusedResult fused_forward(const FusedSpec& spec, std::span<const Tensor> inputs, FusedWants wants);
 
-/// dq, dk, dv; undefined where not wanted (bits 0, 1, 2).
-std::array<Tensor, 3> fused_backward(const Tensor& q, const Tensor& k, const Tensor& v,
-                                     const FusedResult& forward, const Tensor& g,
-                                     const SmootherOptions& options, unsigned wanted);
+/// What flows into the results; each may be undefined.
+struct FusedCotangents {
+    Tensor out, measures;
+};
+/// Of each input its cotangent; undefined where not wanted.
+std::vector<Tensor> fused_backward(const FusedSpec& spec, std::span<const Tensor> inputs,
+                                   const FusedResult& forward, const FusedCotangents& g,
+                                   const std::vector<bool>& wanted);
 
 }  // namespace mercer::attention

@@ -15,7 +15,6 @@
 
 namespace mercer {
 
-/// log k = log kernel(q, k) + term.
 /// ⟨x_i, y_j⟩: x [Tq, e], y [Tk, e], or with leading axes that end as q's do (or are 1).
 struct InnerTerm {
     Var queries, keys;
@@ -26,6 +25,7 @@ struct RelativeTerm {
     Var queries, rows;
 };
 
+/// log k = log kernel(q, k) + the terms.
 struct Positioned {
     Var q, k;
     std::optional<InnerTerm> inner{};

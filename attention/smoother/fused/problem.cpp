@@ -1,0 +1,107 @@
+#include "attention/smoother/fused/problem.h"
+
+#include <algorithm>
+
+#include "engine/cpu/dispatch.h"
+#include "engine/functions.h"
+#include "engine/parallel.h"
+
+namespace mercer {
+MERCER_DISPATCH(attention::RowTable<float>, attend_rows_f32)
+MERCER_DISPATCH(attention::RowTable<double>, attend_rows_f64)
+MERCER_DISPATCH(attention::PairTable<float>, attend_pairs_f32)
+MERCER_DISPATCH(attention::PairTable<double>, attend_pairs_f64)
+MERCER_DISPATCH(attention::WeightTable<float>, attend_weights_f32)
+MERCER_DISPATCH(attention::WeightTable<double>, attend_weights_f64)
+}  // namespace mercer
+
+namespace mercer::attention {
+namespace {
+
+/// Which of x's matrices each head of `lead` reads: axes are equal, 1, or (the last) fewer by a factor.
+std::vector<int64_t> matrices(const Shape& lead, const Shape& x) {
+    int64_t heads = 1;
+    for (int64_t n : lead) heads *= n;
+    std::vector<int64_t> out(static_cast<size_t>(heads));
+    for (int64_t h = 0; h < heads; ++h) {
+        int64_t rest = h, stride = 1, at = 0;
+        for (int a = 1; a <= lead.rank(); ++a) {
+            const int64_t n = lead[lead.rank() - a], i = rest % n;
+            rest /= n;
+            if (a > x.rank() - 2) continue;
+            const int64_t own = x[x.rank() - 2 - a];
+            at += i / (n / own) * stride;
+            stride *= own;
+        }
+        out[size_t(h)] = at;
+    }
+    return out;
+}
+
+template <class T>
+bool finite(const Tensor& x) {
+    std::atomic<bool> all{true};
+    const T* p = x.data<T>();
+    parallel_for(x.count(), 1 << 15, [&](int64_t begin, int64_t end) {
+        if (!row_stages<T>().finite(p + begin, end - begin)) all = false;
+    });
+    return all;
+}
+
+}  // namespace
+
+template <class T>
+Problem<T>::Problem(const FusedSpec& s, std::span<const Tensor> inputs) : spec(s) {
+    const Tensor& tq = inputs[size_t(s.at[Slot::queries])];
+    lead = Shape(std::span(tq.shape().begin(), size_t(tq.rank() - 2)));
+    heads = 1;
+    for (int64_t n : lead) heads *= n;
+    head_axis = lead.rank() > 1 ? lead[1] : 1;
+    for (int slot = 0; slot < slots; ++slot) {
+        if (s.at[slot] < 0) continue;
+        Operand<T>& x = operand[slot];
+        x.tensor = inputs[size_t(s.at[slot])].contiguous();
+        x.data = x.tensor.template data<T>();
+        if (slot == Slot::weights) {
+            x.rows = 1, x.width = x.tensor.count();
+            x.matrix.assign(size_t(heads), 0);
+            continue;
+        }
+        x.rows = x.tensor.size(-2), x.width = x.tensor.size(-1);
+        x.matrix = matrices(lead, x.tensor.shape());
+    }
+    this->queries = operand[Slot::queries].rows;
+    this->keys = operand[Slot::keys].rows;
+    width = operand[Slot::queries].width;
+    this->values = operand[Slot::values].width;
+    for (size_t i = size_t(s.inputs); i < inputs.size(); ++i)
+        parameters.push_back(inputs[i].item<T>());
+    learned = parameters.size();
+    for (double c : s.formula.constants()) parameters.push_back(T(c));
+    if (const auto& a = s.formula.affine();
+        a && a->score > 0 && s.soft() && !has(inner_left) && !has(relative_rows)) {
+        affine = true;
+        score = T(a->score), norm = T(a->norm);
+    }
+}
+template <class T>
+void Problem<T>::guard() {
+    guarded = true;
+    for (const Slot slot : {Slot::keys, Slot::values}) {
+        Operand<T>& x = operand[slot];
+        if (finite<T>(x.tensor)) continue;
+        const Tensor ok = isfinite(x.tensor);
+        const Tensor bad = logical_not(all(ok, {-1})).contiguous();  // [B…, Tk]
+        if (poisoned.empty()) poisoned.resize(size_t(heads * keys));
+        for (int64_t h = 0; h < heads; ++h)
+            for (int64_t j = 0; j < keys; ++j)
+                poisoned[size_t(h * keys + j)] |=
+                    char(bad.data<bool>()[x.matrix[size_t(h)] * keys + j]);
+        x.tensor = where(ok, x.tensor, Tensor::scalar(0, x.tensor.dtype())).contiguous();
+        x.data = x.tensor.template data<T>();
+    }
+}
+template struct Problem<float>;
+template struct Problem<double>;
+
+}  // namespace mercer::attention

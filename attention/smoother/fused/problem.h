@@ -1,0 +1,140 @@
+// One smoother's operands in memory, and the products of its tiles.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "attention/smoother/fused/pair_table.h"
+#include "attention/smoother/fused/rows_table.h"
+#include "attention/smoother/fused/spec.h"
+#include "attention/smoother/fused/weights_table.h"
+#include "engine/cpu/gemm_panel.h"
+#include "engine/scratch.h"
+
+namespace mercer {
+const attention::RowTable<float>& attend_rows_f32();
+const attention::RowTable<double>& attend_rows_f64();
+const attention::PairTable<float>& attend_pairs_f32();
+const attention::PairTable<double>& attend_pairs_f64();
+const attention::WeightTable<float>& attend_weights_f32();
+const attention::WeightTable<double>& attend_weights_f64();
+}  // namespace mercer
+
+namespace mercer::attention {
+
+constexpr int64_t tile_keys = 128;     // a constant: sums of a row are cut here
+constexpr int64_t block_queries = 56;  // does not show in results, but in those of tables
+
+template <class T>
+const RowTable<T>& row_stages() {
+    if constexpr (sizeof(T) == 4)
+        return attend_rows_f32();
+    else
+        return attend_rows_f64();
+}
+template <class T>
+const PairTable<T>& pair_stages() {
+    if constexpr (sizeof(T) == 4)
+        return attend_pairs_f32();
+    else
+        return attend_pairs_f64();
+}
+template <class T>
+const WeightTable<T>& weight_stages() {
+    if constexpr (sizeof(T) == 4)
+        return attend_weights_f32();
+    else
+        return attend_weights_f64();
+}
+
+/// c(m×n) (+)= a·b, b packed by columns.
+template <class T>
+struct Product {
+    int64_t m, n, k;
+    const T* a;
+    int64_t a_row, a_col;  // one of them 1
+    const T* b;
+    T* c;
+    int64_t c_row;
+    bool accumulate;
+    int64_t b_depth = 0, b_first = 0;  // of b only rows [b_first, b_first + k) of b_depth
+    int64_t b_columns = 0;  // of which n are used: whole panels are computed, c has room for them
+};
+template <class T>
+void multiply(const Product<T>& x) {
+    if (x.m == 0 || x.n == 0 || (x.k == 0 && x.accumulate)) return;
+    cpu::GemmBlock<T> block{};
+    const cpu::GemmTable<T>& gemm = cpu::gemm_kernels<T>();
+    const int64_t nr = gemm.nr;
+    block.m = x.m, block.k = x.k;
+    block.n = x.b_columns ? std::min(x.b_columns, (x.n + nr - 1) / nr * nr) : x.n;
+    block.accumulate = x.accumulate;
+    block.b_packed = true;
+    block.a = x.a, block.a_row = x.a_row, block.a_col = x.a_col;
+    block.b = x.b, block.b_depth = x.b_depth, block.b_first = x.b_first;
+    block.c = x.c, block.c_row = x.c_row, block.c_col = 1;
+    gemm.multiply(block);
+}
+/// Elements that b(k×n), packed, takes.
+template <class T>
+int64_t packed_size(int64_t n, int64_t k) {
+    const int64_t lanes = cpu::gemm_kernels<T>().lanes;
+    return (n + lanes - 1) / lanes * lanes * k;
+}
+/// b(k×n) = rows of x transposed (x: n rows of k), and b(k×n) = x (k rows of n).
+template <class T>
+void pack_transposed(int64_t n, int64_t k, const T* x, T* out) {
+    cpu::gemm_kernels<T>().pack_columns(n, k, x, 1, k, out);
+}
+template <class T>
+void pack_straight(int64_t n, int64_t k, const T* x, T* out) {
+    cpu::gemm_kernels<T>().pack_columns(n, k, x, n, 1, out);
+}
+
+/// [B…, rows, width], of which each head reads one matrix.
+template <class T>
+struct Operand {
+    Tensor tensor;
+    const T* data = nullptr;
+    int64_t rows = 0, width = 0;
+    std::vector<int64_t> matrix;  // by head
+    explicit operator bool() const { return data; }
+    const T* of(int64_t head) const { return data + matrix[size_t(head)] * rows * width; }
+};
+
+template <class T>
+struct Problem {
+    const FusedSpec& spec;
+    Shape lead;  // [B…]
+    int64_t heads, head_axis, queries, keys, width, values;
+    Operand<T> operand[slots];
+    std::vector<T> parameters;  // and constants: the formula's last operands
+    size_t learned = 0;         // of them, not constants
+    // score·s + norm·‖k‖² is all of the log weight.
+    bool affine = false;
+    T score = 1, norm = 0;
+    // By head and key: keys or values with NaN or infinities, which stand as zeros in the operands.
+    // Empty where there are none.
+    std::vector<char> poisoned;
+    bool guarded = false;
+
+    Problem(const FusedSpec& spec, std::span<const Tensor> inputs);
+    /// Looks for NaN and infinities in keys and values, and takes them out.
+    void guard();
+    const T* of(Slot slot, int64_t head) const {
+        return operand[slot] ? operand[slot].of(head) : nullptr;
+    }
+    bool has(Slot slot) const { return bool(operand[slot]); }
+    bool reads_queries() const { return spec.norms == Kernel::Norms::both; }
+    bool reads_keys() const { return spec.norms != Kernel::Norms::none; }
+    bool product() const { return spec.score == Kernel::Score::product; }
+    int64_t tiles() const { return (keys + tile_keys - 1) / tile_keys; }
+    int64_t blocks() const { return (queries + block_queries - 1) / block_queries; }
+    /// Rows of a relative term for all pairs.
+    int64_t distances() const { return std::max<int64_t>(queries + keys - 1, 0); }
+    FilterTile tile(int64_t head, int64_t i, int64_t m, int64_t j, int64_t n) const {
+        return {head / head_axis, head % head_axis, i, m, j, n};
+    }
+};
+
+}  // namespace mercer::attention

@@ -1,0 +1,457 @@
+// Sums in the canonical order, a row's lanes kept from tile to tile: the same bits on every
+// instruction set.
+#include "attention/smoother/fused/weights_table.h"
+#include "engine/cpu/kernels/entmax_alpha.h"
+#include "engine/cpu/kernels/entmax_threshold.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+using attention::LogTile;
+using attention::SparseKind;
+using attention::Statistics;
+using attention::sum_lanes;
+static_assert(sum_lanes == canonical_lanes);
+
+/// The lanes that are seen; a register's width of bytes is read.
+template <class T>
+MERCER_INLINE Mask<T> seen_lanes(const bool* seen) {
+#if MERCER_SIMD == MERCER_SIMD_SCALAR
+    return {*seen};
+#else
+    typedef signed char Bytes __attribute__((vector_size(Vec<T>::lanes)));
+    Bytes bytes;
+    __builtin_memcpy(&bytes, seen, sizeof bytes);
+    return {__builtin_convertvector(bytes, typename Mask<T>::Register) != 0};
+#endif
+}
+
+/// Lanes i, i + 1, … that are at least `bound`.
+template <class T>
+MERCER_INLINE Mask<T> from(int64_t i, int64_t bound) {
+    static constexpr T count[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    return Vec<T>::load(count) >= Vec<T>(T(bound - i));
+}
+
+/// Row r of a tile: scale·z + column_terms, `hidden` where not seen and beyond the row.
+template <class T>
+struct LogRow {
+    const T *z, *terms;
+    const bool* seen;
+    TileColumns columns;
+    Vec<T> scale;
+    T hidden;
+    MERCER_INLINE LogRow(const LogTile<T>& t, int64_t r, T h)
+        : z(t.z + r * t.row),
+          terms(t.column_terms),
+          seen(t.seen ? t.seen + r * t.seen_row : nullptr),
+          columns(t.intervals ? t.intervals[r] : TileColumns{0, t.columns}),
+          scale(t.scale),
+          hidden(h) {}
+    /// Whether scale·z for columns [first, end) is all of it.
+    MERCER_INLINE bool plain() const {
+        return !seen && !terms && columns.first % canonical_lanes == 0;
+    }
+    MERCER_INLINE Vec<T> operator()(int64_t i, int count) const {
+        Vec<T> v = load(z + i, count, hidden);
+        v = terms ? fma(v, scale, load(terms + i, count, T(0))) : v * scale;
+        return show(v, i, Vec<T>(hidden));
+    }
+    /// v, and `other` for hidden keys.
+    MERCER_INLINE Vec<T> show(Vec<T> v, int64_t i, Vec<T> other) const {
+        if (seen) return select(seen_lanes<T>(seen + i), v, other);
+        if (i < columns.first) v = select(from<T>(i, columns.first), v, other);
+        if (i + Vec<T>::lanes > columns.end) v = select(from<T>(i, columns.end), other, v);
+        return v;
+    }
+    MERCER_INLINE Vec<T> shown(Vec<T> v, int64_t i) const { return show(v, i, Vec<T>(T(0))); }
+};
+
+/// 0 in the columns of row z outside [first, end).
+template <class T>
+MERCER_INLINE void clear_outside(T* z, TileColumns seen, int64_t columns) {
+    const auto zero = [](int64_t, int) MERCER_STEP { return Vec<T>(T(0)); };
+    write_run(z, seen.first, false, zero);
+    write_run(z + seen.end, columns - seen.end, false, zero);
+}
+
+/// The lanes of a row's sum, in memory between tiles.
+template <class T>
+MERCER_INLINE Canonical<T, SumOp> load_parts(const T* parts, T factor) {
+    Canonical<T, SumOp> sum;
+    constexpr int lanes = Vec<T>::lanes;
+    for (int k = 0; k < sum.registers; ++k) sum.part[k] = Vec<T>::load(parts + k * lanes);
+    if (factor != T(1))
+        for (int k = 0; k < sum.registers; ++k) sum.part[k] = sum.part[k] * Vec<T>(factor);
+    return sum;
+}
+template <class T>
+MERCER_INLINE void store_parts(const Canonical<T, SumOp>& sum, T* parts) {
+    for (int k = 0; k < sum.registers; ++k) sum.part[k].store(parts + k * Vec<T>::lanes);
+}
+template <class T>
+T total_of(const T* parts) {
+    return load_parts(parts, T(1)).total();
+}
+
+// Three sweeps over the tile, for in each the rows are independent of each other: their maxima, what
+// those change, the exponentials.
+template <class T>
+void soften(const LogTile<T>& t, T* max, T* parts, T* moments, T* factor) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        T* z = t.z + r * t.row;
+        const LogRow<T> logs(t, r, lower_end<T>);
+        Canonical<T, PlainMax> largest;
+        T here;
+        if (logs.plain()) {
+            const T* p = z + logs.columns.first;
+            canonical_for(largest, logs.columns.end - logs.columns.first,
+                          [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+                              part = PlainMax::join(part, load(p + i, count, lower_end<T>));
+                          });
+            here = largest.total() * t.scale;
+        } else {
+            canonical_for(largest, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+                const Vec<T> v = logs(i, count);
+                store(v, z + i, count);
+                part = PlainMax::join(part, v);
+            });
+            here = largest.total();
+        }
+        factor[r] = max[r];
+        max[r] = here > max[r] ? here : max[r];
+    }
+    write_run(factor, t.rows, false, [&](int64_t i, int count) MERCER_STEP {
+        const Vec<T> before = load(factor + i, count, T(0)), top = load(max + i, count, T(0));
+        return select(before == top, Vec<T>(T(1)), exp_falling(before - top));
+    });
+    for (int64_t r = 0; r < t.rows; ++r) {
+        T* z = t.z + r * t.row;
+        const LogRow<T> logs(t, r, lower_end<T>);
+        const bool plain = logs.plain();
+        // A row of −∞ only: exp gives zeros, and so do we.
+        const Vec<T> m(max[r] == lower_end<T> ? T(0) : max[r]);
+        const T f = factor[r];
+        Canonical<T, SumOp> sum = load_parts(parts + r * sum_lanes, f);
+        if (moments) {
+            Canonical<T, SumOp> moment = load_parts(moments + r * sum_lanes, f);
+            // Σ p·(z − max) for the new maximum.
+            if (f != T(1) && f != T(0)) {
+                const Vec<T> change = log(Vec<T>(f));
+                for (int k = 0; k < sum.registers; ++k)
+                    moment.part[k] = fma(sum.part[k], change, moment.part[k]);
+            }
+            canonical_run<T>(
+                t.columns,
+                [&](int64_t i, int count, Vec<T>& part, Vec<T>& moment_part) MERCER_STEP {
+                    const Vec<T> v = plain ? logs(i, count) : load(z + i, count, lower_end<T>);
+                    const Vec<T> d = v - m, p = exp_falling(d);
+                    store(p, z + i, count);
+                    part = part + p;
+                    moment_part = select(p == Vec<T>(T(0)), moment_part, fma(p, d, moment_part));
+                },
+                sum, moment);
+            store_parts(moment, moments + r * sum_lanes);
+        } else if (plain) {
+            T* const p = z + logs.columns.first;
+            canonical_for(sum, logs.columns.end - logs.columns.first,
+                          [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+                              const Vec<T> e = exp_falling(
+                                  fma(load(p + i, count, lower_end<T>), logs.scale, -m));
+                              store(e, p + i, count);
+                              part = part + e;
+                          });
+            clear_outside(z, logs.columns, t.columns);
+        } else {
+            canonical_for(sum, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+                const Vec<T> e = exp_falling(load(z + i, count, lower_end<T>) - m);
+                store(e, z + i, count);
+                part = part + e;
+            });
+        }
+        store_parts(sum, parts + r * sum_lanes);
+    }
+}
+
+template <class T>
+void finish_softmax(int64_t rows, T* max, const T* parts, const T* moments, T* share, T* entropy) {
+    for (int64_t r = 0; r < rows; ++r) {
+        const T sum = total_of(parts + r * sum_lanes);
+        if (max[r] == lower_end<T>) max[r] = T(0);
+        share[r] = sum == T(0) ? T(0) : T(1) / sum;
+        if (entropy)  // log Σ − Σ p(z − max)
+            entropy[r] = sum == T(0)
+                             ? T(0)
+                             : number(log(Vec<T>(sum))) - total_of(moments + r * sum_lanes) / sum;
+    }
+}
+
+/// Σ w·g of a row.
+template <class T>
+MERCER_INLINE T weighted(int64_t columns, const T* w, const T* g) {
+    Canonical<T, SumOp> sum;
+    canonical_for(sum, columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+        const Vec<T> v = load(w + i, count, T(0));
+        part = select(v == Vec<T>(T(0)), part, fma(v, load(g + i, count, T(0)), part));
+    });
+    return sum.total();
+}
+
+template <class T>
+void unsoften(const LogTile<T>& t, T* g, const T* max, const T* share, const T* D, const T* slope) {
+    T room[128];
+    for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
+        T* z = t.z + r * t.row;
+        const LogRow<T> logs(t, r, lower_end<T>);
+        const Vec<T> m(max[r]), scale(share[r]);
+        if (logs.plain() && !t.whole && !slope) {
+            const Vec<T> d(D[r]);
+            const int64_t first = logs.columns.first;
+            write_run(z + first, logs.columns.end - first, false,
+                      [&](int64_t i, int count) MERCER_STEP {
+                          const Vec<T> a = fma(load(z + first + i, count, T(0)), logs.scale, -m),
+                                       p = exp_falling(a) * scale;
+                          T* const to = g + first + i;
+                          store(p * (load(to, count, T(0)) - d), to, count);
+                          return p;
+                      });
+            clear_outside(z, logs.columns, t.columns);
+            clear_outside(g, logs.columns, t.columns);
+            continue;
+        }
+        // Alike to the last bit where plain.
+        const bool fused = !t.seen && !t.column_terms;
+        const Vec<T> tilt(slope ? slope[r] : T(0));
+        const auto away = [&](int64_t i, int count) MERCER_STEP {
+            if (!fused) return logs(i, count) - m;
+            return logs.show(fma(load(z + i, count, T(0)), logs.scale, -m), i,
+                             Vec<T>(lower_end<T>));
+        };
+        T total = D[r];
+        if (t.whole) {
+            write_run(room, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
+                return exp_falling(away(i, count)) * scale;
+            });
+            total += weighted(t.columns, room, g);
+        }
+        const Vec<T> d(total);
+        write_run(z, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
+            const Vec<T> a = away(i, count),
+                         p = t.whole ? load(room + i, count, T(0)) : exp_falling(a) * scale;
+            Vec<T> dp = load(g + i, count, T(0)) - d;
+            if (slope) dp = fma(tilt, select(p == Vec<T>(T(0)), p, a), dp);
+            store(logs.shown(p * dp, i), g + i, count);
+            return p;
+        });
+    }
+}
+
+template <class T>
+void gather(const LogTile<T>& t, T* parts, T* sizes) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        T* z = t.z + r * t.row;
+        const LogRow<T> weights(t, r, T(0));
+        Canonical<T, SumOp> sum = load_parts(parts + r * sum_lanes, T(1)),
+                            size = load_parts(sizes + r * sum_lanes, T(1));
+        canonical_run<T>(
+            t.columns,
+            [&](int64_t i, int count, Vec<T>& part, Vec<T>& size_part) MERCER_STEP {
+                const Vec<T> w = weights(i, count);
+                store(w, z + i, count);
+                part = part + w;
+                size_part = size_part + abs(w);
+            },
+            sum, size);
+        store_parts(sum, parts + r * sum_lanes);
+        store_parts(size, sizes + r * sum_lanes);
+    }
+}
+
+template <class T>
+void finish_division(int64_t rows, const T* parts, const T* sizes, T* share, T* size) {
+    for (int64_t r = 0; r < rows; ++r) {
+        size[r] = total_of(sizes + r * sum_lanes);
+        share[r] = size[r] == T(0) ? T(0) : T(1) / total_of(parts + r * sum_lanes);
+    }
+}
+
+template <class T>
+void undivide(const LogTile<T>& t, T* g, const T* share, const T* D) {
+    for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
+        T* z = t.z + r * t.row;
+        const LogRow<T> weights(t, r, T(0));
+        const Vec<T> scale(share[r]);
+        if (t.whole && share[r] != T(0)) {
+            // A single key's share is exactly 1.
+            Canonical<T, SumOp> sum;
+            canonical_for(sum, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+                part = part + weights(i, count);
+            });
+            const Vec<T> total(sum.total());
+            write_run(z, t.columns, false,
+                      [&](int64_t i, int count) MERCER_STEP { return weights(i, count) / total; });
+        } else {
+            write_run(z, t.columns, false,
+                      [&](int64_t i, int count) MERCER_STEP { return weights(i, count) * scale; });
+        }
+        const Vec<T> d(t.whole ? D[r] + weighted(t.columns, z, g) : D[r]);
+        write_run(g, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
+            return weights.shown((load(g + i, count, T(0)) - d) * scale, i);
+        });
+    }
+}
+
+template <class T>
+void hide(const LogTile<T>& t) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        T* z = t.z + r * t.row;
+        const LogRow<T> logs(t, r, lower_end<T>);
+        write_run(z, t.columns, false,
+                  [&](int64_t i, int count) MERCER_STEP { return logs(i, count); });
+    }
+}
+
+template <class T, Alpha alpha>
+T epsilon_of(const T* epsilon, int64_t row) {
+    return alpha == Alpha::two ? T(1) : alpha == Alpha::half_three ? T(0.5) : epsilon[row];
+}
+
+template <class T, Alpha alpha>
+MERCER_INLINE Distribution<T, alpha> distribution(const Statistics<T>& s, int64_t r, T epsilon) {
+    return {Threshold<T>{s.of[1][r], s.of[2][r]}, s.of[0][r], epsilon};
+}
+
+template <class T, Alpha alpha>
+void threshold_rows(int64_t rows, int64_t columns, const T* z, int64_t row, const T* epsilons,
+                    bool for_alpha, const Statistics<T>& s) {
+    for (int64_t r = 0; r < rows; ++r, z += row) {
+        const T top = largest_of(z, columns), epsilon = epsilon_of<T, alpha>(epsilons, r);
+        const bool nothing = top == lower_end<T>;
+        const Threshold<T> at =
+            nothing ? Threshold<T>{T(0), T(0)} : threshold<T, alpha>(z, columns, top, epsilon);
+        s.of[0][r] = top, s.of[1][r] = at.s, s.of[2][r] = at.sum;
+        if (!for_alpha) continue;
+        s.of[3][r] = s.of[4][r] = T(0);
+        if (nothing) continue;
+        const Distribution<T, alpha> weight(at, top, epsilon);
+        const AlphaSlope<T> slope(epsilon);
+        Canonical<T, SumOp> entropy, second;
+        canonical_run<T>(
+            columns,
+            [&](int64_t i, int count, Vec<T>& h_part, Vec<T>& second_part) MERCER_STEP {
+                slope.add(weight(load(z + i, count, lower_end<T>)), h_part, second_part);
+            },
+            entropy, second);
+        s.of[3][r] = entropy.total(), s.of[4][r] = second.total();
+    }
+}
+
+/// p^{2−α}, 0 where p is.
+template <class T, Alpha alpha>
+MERCER_INLINE Vec<T> escort_of(Vec<T> p, T epsilon) {
+    const Vec<T> zero(T(0)), one(T(1));
+    const Mask<T> out = p == zero;
+    if constexpr (alpha == Alpha::two) return select(out, zero, one);
+    if constexpr (alpha == Alpha::half_three) return sqrt(p);
+    if (!any(!out)) return zero;
+    return select(out, zero, exp(Vec<T>(T(1) - epsilon) * log(select(out, one, p))));
+}
+
+template <class T, Alpha alpha>
+void sparse_rows(const LogTile<T>& t, const T* epsilons, const Statistics<T>& s, T* escort,
+                 T* parts) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        T* z = t.z + r * t.row;
+        const T epsilon = epsilon_of<T, alpha>(epsilons, r);
+        const bool nothing = s.of[0][r] == lower_end<T>;
+        const auto weight = distribution<T, alpha>(s, r, epsilon);
+        const LogRow<T> logs(t, r, lower_end<T>);
+        Canonical<T, SumOp> sum;
+        if (escort) sum = load_parts(parts + r * sum_lanes, T(1));
+        canonical_for(sum, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            const Vec<T> p = nothing ? Vec<T>(T(0)) : weight(logs(i, count));
+            store(p, z + i, count);
+            if (!escort) return;
+            const Vec<T> e = escort_of<T, alpha>(p, epsilon);
+            store(e, escort + r * t.row + i, count);
+            part = part + e;
+        });
+        if (escort) store_parts(sum, parts + r * sum_lanes);
+    }
+}
+
+template <class T, Alpha alpha>
+void unsparse_rows(const LogTile<T>& t, T* g, const T* epsilons, const Statistics<T>& s, const T* D,
+                   T* dalpha) {
+    const Vec<T> zero(T(0));
+    T room[128];
+    for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
+        T* z = t.z + r * t.row;
+        const T epsilon = epsilon_of<T, alpha>(epsilons, r);
+        const bool nothing = s.of[0][r] == lower_end<T>;
+        const auto weight = distribution<T, alpha>(s, r, epsilon);
+        const LogRow<T> logs(t, r, lower_end<T>);
+        AlphaSlope<T> slope(epsilon);
+        if (dalpha) slope.set(s.of[3][r], s.of[4][r]);
+        Canonical<T, SumOp> sum, escorts;
+        canonical_run<T>(
+            t.columns,
+            [&](int64_t i, int count, Vec<T>& part, Vec<T>& escort) MERCER_STEP {
+                const Vec<T> p = nothing ? zero : weight(logs(i, count)),
+                             e = escort_of<T, alpha>(p, epsilon);
+                store(p, z + i, count);
+                store(e, room + i, count);
+                escort = escort + e;
+                if (dalpha)
+                    part = part + select(p == zero, zero, load(g + i, count, T(0)) * p * slope(p));
+            },
+            sum, escorts);
+        if (dalpha) dalpha[r] += sum.total();
+        T mean = D[r];
+        if (const T all = escorts.total(); t.whole && all != T(0))
+            mean += weighted(t.columns, room, g) / all;
+        const Vec<T> d(mean);
+        write_run(g, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
+            const Vec<T> e = load(room + i, count, T(0));
+            return select(e == zero, zero, e * (load(g + i, count, T(0)) - d));
+        });
+    }
+}
+
+template <class T>
+void threshold(SparseKind kind, int64_t rows, int64_t columns, const T* z, int64_t row,
+               const T* epsilon, bool for_alpha, const Statistics<T>& s) {
+    constexpr decltype(&threshold_rows<T, Alpha::two>) of[] = {threshold_rows<T, Alpha::two>,
+                                                               threshold_rows<T, Alpha::half_three>,
+                                                               threshold_rows<T, Alpha::any>};
+    of[int(kind)](rows, columns, z, row, epsilon, for_alpha, s);
+}
+template <class T>
+void sparse(SparseKind kind, const LogTile<T>& t, const T* epsilon, const Statistics<T>& s,
+            T* escort, T* parts) {
+    constexpr decltype(&sparse_rows<T, Alpha::two>) of[] = {
+        sparse_rows<T, Alpha::two>, sparse_rows<T, Alpha::half_three>, sparse_rows<T, Alpha::any>};
+    of[int(kind)](t, epsilon, s, escort, parts);
+}
+template <class T>
+void unsparse(SparseKind kind, const LogTile<T>& t, T* g, const T* epsilon, const Statistics<T>& s,
+              const T* D, T* dalpha) {
+    constexpr decltype(&unsparse_rows<T, Alpha::two>) of[] = {unsparse_rows<T, Alpha::two>,
+                                                              unsparse_rows<T, Alpha::half_three>,
+                                                              unsparse_rows<T, Alpha::any>};
+    of[int(kind)](t, g, epsilon, s, D, dalpha);
+}
+
+template <class T>
+constexpr attention::WeightTable<T> table = {
+    soften<T>,   finish_softmax<T>, unsoften<T>,  gather<T>, finish_division<T>,
+    undivide<T>, hide<T>,           threshold<T>, sparse<T>, unsparse<T>};
+
+}  // namespace
+
+extern const attention::WeightTable<float> attend_weights_f32;
+extern const attention::WeightTable<double> attend_weights_f64;
+const attention::WeightTable<float> attend_weights_f32 = table<float>;
+const attention::WeightTable<double> attend_weights_f64 = table<double>;
+
+}  // namespace mercer::MERCER_ISA

@@ -1,0 +1,80 @@
+// From log weights to weights of a tile and back to their cotangents, on one instruction set. Rows
+// are queries, `row` elements apart; columns are keys.
+#pragma once
+
+#include "attention/smoother/tile_columns.h"
+
+namespace mercer::attention {
+
+/// Sums of a row are kept by canonical lanes until all tiles have passed: element c goes to lane c mod
+/// this.
+inline constexpr int64_t sum_lanes = 64;
+
+/// The log weights (or weights) z of a tile: scale·z + column_terms_c.
+template <class T>
+struct LogTile {
+    int64_t rows, columns;
+    T* z;
+    int64_t row;
+    T scale;
+    const T* column_terms;  // or nullptr
+    // What is not seen counts as −∞. Either rows × seen_row flags, or of each row the interval that it
+    // sees, or neither: all.
+    const bool* seen;
+    int64_t seen_row;
+    const TileColumns* intervals;
+    /// On the way back: the tile holds all keys, and D only what is added to Σ p·g (entmax: over Σe), which
+    /// is then as exact as g: 0 slopes of a single key are 0.
+    bool whole = false;
+};
+
+/// What a row's distribution is made of, for each row.
+///   softmax    max, share = 1/Σe^{z − max}
+///   division   the key taken instead of a row of zeros, or −1; share = 1/Σw
+///   entmax     the largest z; s and Σ (engine/cpu/kernels/entmax_threshold.h); and for α itself
+///              Σ p·log p and Σ p·(log p)² or Σ p·(p^{1−α} − 1)
+inline constexpr int most_statistics = 5;
+template <class T>
+struct Statistics {
+    T* of[most_statistics];
+    Statistics from(int64_t row) const {
+        Statistics s = *this;
+        for (T*& p : s.of) p = p ? p + row : p;
+        return s;
+    }
+};
+
+enum class SparseKind : uint8_t { sparsemax, entmax15, entmax };
+
+template <class T>
+struct WeightTable {
+    /// z ← p = e^{z − max}. max: the running maximum; parts (rows × sum_lanes) += p, moments (or
+    /// nullptr) += p·(z − max), both made to fit a new maximum; factor: what that multiplies by.
+    void (*soften)(const LogTile<T>& t, T* max, T* parts, T* moments, T* factor);
+    /// share ← 1/Σ; a row that saw nothing: max and share 0. entropy (or nullptr) from moments.
+    void (*finish_softmax)(int64_t rows, T* max, const T* parts, const T* moments, T* share,
+                           T* entropy);
+    /// z ← p, g ← p·(g − D + slope·(z − max)): from cotangents of weights to those of logs. slope: or
+    /// nullptr.
+    void (*unsoften)(const LogTile<T>& t, T* g, const T* max, const T* share, const T* D,
+                     const T* slope);
+    /// z ← w, 0 where not seen; parts += w, sizes += |w|.
+    void (*gather)(const LogTile<T>& t, T* parts, T* sizes);
+    /// share ← 1/Σw, size ← Σ|w|; 0 where all are 0.
+    void (*finish_division)(int64_t rows, const T* parts, const T* sizes, T* share, T* size);
+    /// z ← w·share, g ← (g − D)·share.
+    void (*undivide)(const LogTile<T>& t, T* g, const T* share, const T* D);
+    /// z ← z, −∞ where not seen.
+    void (*hide)(const LogTile<T>& t);
+    /// The statistics of whole rows z. epsilon: α − 1 of each row; for_alpha: also those of α.
+    void (*threshold)(SparseKind kind, int64_t rows, int64_t columns, const T* z, int64_t row,
+                      const T* epsilon, bool for_alpha, const Statistics<T>& s);
+    /// z ← p; escort (or nullptr) ← p^{2−α}, parts += that.
+    void (*sparse)(SparseKind kind, const LogTile<T>& t, const T* epsilon, const Statistics<T>& s,
+                   T* escort, T* parts);
+    /// z ← p, g ← p^{2−α}·(g − D); dalpha (or nullptr) += Σ g·∂p/∂α.
+    void (*unsparse)(SparseKind kind, const LogTile<T>& t, T* g, const T* epsilon,
+                     const Statistics<T>& s, const T* D, T* dalpha);
+};
+
+}  // namespace mercer::attention

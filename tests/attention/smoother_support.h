@@ -1,0 +1,88 @@
+// The fused smoother beside the reference form: values, and gradients of every operand.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "attention/smoother/reference.h"
+#include "autograd/functions.h"
+#include "autograd/tape.h"
+#include "engine/random.h"
+
+namespace mercer {
+
+/// Options that may read Vars beyond q, k and v.
+using MakeOptions = std::function<SmootherOptions(std::span<const Var> extra)>;
+
+/// Out, and the gradient of each input: q, k, v, extra…
+using SmootherResults = std::vector<Tensor>;
+
+inline bool stands_fused(const Tape& tape) {
+    for (size_t i = 0; i < tape.operations(); ++i)
+        if (std::string(tape.operation(i).name) == "attend") return true;
+    return false;
+}
+
+inline SmootherResults smoother_results(bool fused, const std::vector<Tensor>& x,
+                                        const MakeOptions& options) {
+    Tape tape;
+    std::vector<Var> at;
+    for (const Tensor& t : x) at.push_back(tape.watch(t));
+    const SmootherOptions o = options(std::span<const Var>(at).subspan(3));
+    const Var out =
+        fused ? attend(at[0], at[1], at[2], o) : attend_reference(at[0], at[1], at[2], o);
+    if (fused) CHECK(stands_fused(tape));
+    const Tensor g = cast(randn(Key{70, 1}, out.shape(), DType::f64), out.dtype());
+    SmootherResults r{out.value()};
+    const Var losses[] = {out};
+    for (Tensor& d : tape.gradient(losses, at, {.cotangents = {g}})) r.push_back(std::move(d));
+    return r;
+}
+
+inline double largest_distance(const Tensor& a, const Tensor& b) {
+    if (a.count() == 0) return 0;
+    const Tensor wa = cast(a, DType::f64), wb = cast(b, DType::f64);
+    return max(abs(wa - wb)).item<double>() / std::max(0.5, max(abs(wb)).item<double>());
+}
+/// The root of the mean square instead of the largest: how much float32 errs.
+inline double mean_distance(const Tensor& a, const Tensor& b) {
+    if (a.count() == 0) return 0;
+    const Tensor wb = cast(b, DType::f64);
+    return std::sqrt(mean(square(cast(a, DType::f64) - wb)).item<double>()) /
+           std::max(0.5, max(abs(wb)).item<double>());
+}
+inline double over_all(double (*distance)(const Tensor&, const Tensor&), const SmootherResults& a,
+                       const SmootherResults& b) {
+    double most = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+        // NaN counts as far away.
+        const double d = distance(a[i], b[i]);
+        most = d <= most ? most : d;
+    }
+    return most;
+}
+
+inline std::vector<Tensor> in_float32(std::vector<Tensor> x) {
+    for (Tensor& t : x) t = cast(t, DType::f32);
+    return x;
+}
+
+/// How far fused is from reference: in float64, and float32's error against that of the reference.
+struct SmootherComparison {
+    double float64, fused32, plain32;
+};
+inline SmootherComparison compare_smoothers(const std::vector<Tensor>& x,
+                                            const MakeOptions& options) {
+    const SmootherResults exact = smoother_results(false, x, options);
+    const std::vector<Tensor> narrow = in_float32(x);
+    return {over_all(largest_distance, smoother_results(true, x, options), exact),
+            over_all(mean_distance, smoother_results(true, narrow, options), exact),
+            over_all(mean_distance, smoother_results(false, narrow, options), exact)};
+}
+
+}  // namespace mercer
