@@ -13,7 +13,7 @@ struct Interval {
     int64_t first, end;
 };
 
-// Row: keys that query i of batch entry b sees, as an interval.
+// Row: keys that query i of batch entry b sees, as an interval whose ends do not fall as i grows.
 template <class Row>
 class Intervals : public FilterRule {
 public:
@@ -22,14 +22,14 @@ public:
         const Interval v = row_(s.batch, s.query);
         return s.key >= v.first && s.key < v.end;
     }
+    // Both ends ascend with the row: the first and the last row speak for all.
     TileClass classify(const FilterTile& t) const override {
-        bool all = true, none = true;
-        for (int64_t i = t.query; i < t.query + t.queries && (all || none); ++i) {
-            const Interval v = row_(t.batch, i);
-            all = all && v.first <= t.key && v.end >= t.key + t.keys;
-            none = none && (v.end <= t.key || v.first >= t.key + t.keys || v.first >= v.end);
-        }
-        return none ? TileClass::empty : all ? TileClass::full : TileClass::partial;
+        if (t.queries == 0) return TileClass::empty;
+        const Interval top = row_(t.batch, t.query),
+                       bottom = row_(t.batch, t.query + t.queries - 1);
+        const int64_t end = t.key + t.keys;
+        if (bottom.end <= t.key || top.first >= end) return TileClass::empty;
+        return bottom.first <= t.key && top.end >= end ? TileClass::full : TileClass::partial;
     }
     void mark(const FilterTile& t, bool* seen) const override {
         for (int64_t r = 0; r < t.queries; ++r, seen += t.keys) {

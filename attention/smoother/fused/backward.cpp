@@ -468,6 +468,14 @@ Tensor reduced(const Tensor& x, const Shape& shape) {
     return sum_to(x, shape);
 }
 
+/// The parts of a table's gradient, [B…, parts, distances, width], in the place of the first.
+Tensor joined_parts(const Tensor& d, int64_t rows) {
+    Tensor first = slice(slice(d, -3, 0, 1), -2, 0, rows);
+    for (int64_t part = 1; part < d.size(-3); ++part)
+        (first + slice(slice(d, -3, part, part + 1), -2, 0, rows)).copy_to(first);
+    return squeeze(first, -3);
+}
+
 template <class T>
 std::vector<Tensor> run(const FusedSpec& spec, std::span<const Tensor> inputs,
                         const FusedResult& forward, const FusedCotangents& cotangents,
@@ -523,7 +531,7 @@ std::vector<Tensor> run(const FusedSpec& spec, std::span<const Tensor> inputs,
         if (!d.defined()) continue;
         const Shape& shape = inputs[i].shape();
         const bool table = int(i) == spec.at[relative_rows] || int(i) == spec.at[value_rows];
-        if (table) d = slice(sum(d, {-3}), -2, 0, inputs[i].size(-2));
+        if (table) d = joined_parts(d, inputs[i].size(-2));
         if (int(i) == spec.at[weights]) {
             d = reshape(sum(reshape(d, {-1, p.width}), {0}), shape);
         } else if (i >= size_t(spec.inputs)) {

@@ -66,13 +66,24 @@ Var Positioned::term() const {
     if (inner) add(matmul(inner->queries, transpose(inner->keys)));
     if (relative) {
         const auto& [x, rows] = *relative;
+        // Distances without a row have 0.
+        const auto shifted = [&](const Var& all) {
+            const int64_t missing = keys - all.size(-1);
+            if (missing <= 0) return relative_shift(all, keys);
+            const Dims none = Dims::filled(all.rank(), 0);
+            Dims after = none;
+            after[all.rank() - 1] = missing;
+            return relative_shift(pad(all, std::span(none.begin(), none.end()),
+                                      std::span(after.begin(), after.end())),
+                                  keys);
+        };
         if (x.defined()) {
-            add(relative_shift(matmul(x, transpose(rows)), keys));
+            add(shifted(matmul(x, transpose(rows))));
         } else {
             Shape shape = rows.shape();
             shape.push_back(shape.back());
             shape[shape.rank() - 2] = queries;
-            add(relative_shift(broadcast_to(unsqueeze(rows, -2), shape), keys));
+            add(shifted(broadcast_to(unsqueeze(rows, -2), shape)));
         }
     }
     return sum.defined() && horizon ? hide_future(sum, {queries, keys, *horizon}) : sum;
