@@ -195,7 +195,9 @@ TEST_CASE("fused equals reference: normalisers, scores, positions, dropout") {
 
 TEST_CASE("the same bits on every instruction set and for any number of threads") {
     const Restore restore;
-    for (const auto& [t, d] : {std::pair<int64_t, int64_t>{140, 8}, {300, 12}})
+    const int64_t d = 8;
+    for (const int64_t t :
+         MERCER_EMULATED ? std::vector<int64_t>{140} : std::vector<int64_t>{140, 300})
         for (const Variant& v : variants(t, d)) {
             CAPTURE(v.name);
             // Two heads: one thread takes them whole, two share the tiles of each.

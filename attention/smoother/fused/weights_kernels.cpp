@@ -123,7 +123,9 @@ void soften(const LogTile<T>& t, T* max, T* parts, T* moments, T* factor) {
     }
     write_run(factor, t.rows, false, [&](int64_t i, int count) MERCER_STEP {
         const Vec<T> before = load(factor + i, count, T(0)), top = load(max + i, count, T(0));
-        return select(before == top, Vec<T>(T(1)), exp_falling(before - top));
+        // What is multiplied is 0 before the first tile.
+        const Mask<T> same = before == top || before == Vec<T>(lower_end<T>);
+        return select(same, Vec<T>(T(1)), exp_falling(before - top));
     });
     for (int64_t r = 0; r < t.rows; ++r) {
         T* z = t.z + r * t.row;
