@@ -18,24 +18,30 @@ MERCER_DISPATCH(attention::WeightTable<double>, attend_weights_f64)
 namespace mercer::attention {
 namespace {
 
-/// Which of x's matrices each head of `lead` reads: axes are equal, 1, or (the last) fewer by a factor.
-std::vector<int64_t> matrices(const Shape& lead, const Shape& x) {
+/// Where the matrix of x that each head of `lead` reads begins: leading axes are equal, 1, or (the last)
+/// fewer by a factor.
+std::vector<int64_t> matrices(const Shape& lead, const Tensor& x) {
     int64_t heads = 1;
     for (int64_t n : lead) heads *= n;
     std::vector<int64_t> out(static_cast<size_t>(heads));
     for (int64_t h = 0; h < heads; ++h) {
-        int64_t rest = h, stride = 1, at = 0;
-        for (int a = 1; a <= lead.rank(); ++a) {
+        int64_t rest = h;
+        for (int a = 1; a <= std::min(lead.rank(), x.rank() - 2); ++a) {
             const int64_t n = lead[lead.rank() - a], i = rest % n;
             rest /= n;
-            if (a > x.rank() - 2) continue;
-            const int64_t own = x[x.rank() - 2 - a];
-            at += i / (n / own) * stride;
-            stride *= own;
+            const int axis = x.rank() - 2 - a;
+            out[size_t(h)] += i / (n / x.size(axis)) * x.strides()[axis];
         }
-        out[size_t(h)] = at;
     }
     return out;
+}
+
+/// x itself where its matrices are dense, such as the first rows of a cache.
+Tensor with_dense_matrices(const Tensor& x) {
+    const Strides& s = x.strides();
+    const int r = x.rank();
+    const bool dense = s[r - 1] == 1 && s[r - 2] == x.size(-1);
+    return dense ? x : x.contiguous();
 }
 
 template <class T>
@@ -60,15 +66,18 @@ Problem<T>::Problem(const FusedSpec& s, std::span<const Tensor> inputs) : spec(s
     for (int slot = 0; slot < slots; ++slot) {
         if (s.at[slot] < 0) continue;
         Operand<T>& x = operand[slot];
-        x.tensor = inputs[size_t(s.at[slot])].contiguous();
-        x.data = x.tensor.template data<T>();
+        x.tensor = inputs[size_t(s.at[slot])];
         if (slot == Slot::weights) {
+            x.tensor = x.tensor.contiguous();
+            x.data = x.tensor.template data<T>();
             x.rows = 1, x.width = x.tensor.count();
-            x.matrix.assign(size_t(heads), 0);
+            x.begin.assign(size_t(heads), 0);
             continue;
         }
+        x.tensor = with_dense_matrices(x.tensor);
+        x.data = x.tensor.template data<T>();
         x.rows = x.tensor.size(-2), x.width = x.tensor.size(-1);
-        x.matrix = matrices(lead, x.tensor.shape());
+        x.begin = matrices(lead, x.tensor);
     }
     this->queries = operand[Slot::queries].rows;
     this->keys = operand[Slot::keys].rows;
@@ -89,6 +98,9 @@ void Problem<T>::guard() {
     guarded = true;
     for (const Slot slot : {Slot::keys, Slot::values}) {
         Operand<T>& x = operand[slot];
+        x.tensor = x.tensor.contiguous();
+        x.data = x.tensor.template data<T>();
+        x.begin = matrices(lead, x.tensor);
         if (finite<T>(x.tensor)) continue;
         const Tensor ok = isfinite(x.tensor);
         const Tensor bad = logical_not(all(ok, {-1})).contiguous();  // [B…, Tk]
@@ -96,7 +108,7 @@ void Problem<T>::guard() {
         for (int64_t h = 0; h < heads; ++h)
             for (int64_t j = 0; j < keys; ++j)
                 poisoned[size_t(h * keys + j)] |=
-                    char(bad.data<bool>()[x.matrix[size_t(h)] * keys + j]);
+                    char(bad.data<bool>()[x.begin[size_t(h)] / x.width + j]);
         x.tensor = where(ok, x.tensor, Tensor::scalar(0, x.tensor.dtype())).contiguous();
         x.data = x.tensor.template data<T>();
     }

@@ -97,9 +97,9 @@ struct Operand {
     Tensor tensor;
     const T* data = nullptr;
     int64_t rows = 0, width = 0;
-    std::vector<int64_t> matrix;  // by head
+    std::vector<int64_t> begin;  // of each head's matrix, which is dense
     explicit operator bool() const { return data; }
-    const T* of(int64_t head) const { return data + matrix[size_t(head)] * rows * width; }
+    const T* of(int64_t head) const { return data + begin[size_t(head)]; }
 };
 
 template <class T>
