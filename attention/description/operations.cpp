@@ -25,7 +25,7 @@ const std::vector<Smoother>& smoothers() {
     static const std::vector<Smoother> rows{
         row("attend", "\\sum_j \\frac{k(q_i, k_j)}{\\sum_{j'} k(q_i, k_{j'})} v_j",
             "q, k, v, kernel=dot_product, filter=full, position=none, normaliser=automatic, "
-            "dropout=0 in [0,1), key=[0,0] -> out, weights, fallbacks, nonpositive",
+            "dropout=0 in [0,1), key=[0,0] -> out, weights, fallbacks, nonpositive, lse, entropy",
             {"", "", "", "kernel", "filter", "position", "normaliser", "float", "key"}),
         row("smoother_weights", "k(q_i, k_j) / \\sum_{j'} k(q_i, k_{j'})",
             "q, k, kernel=dot_product, filter=full, position=none, normaliser=automatic -> out, "
@@ -115,7 +115,13 @@ std::vector<Var> call_smoother(const Callable& operation, const Operands& operan
     } else if (name == "smoother_weights") {
         found["out"] = smoother_weights(q, k, options);
     } else {
-        if (wants("out") || counts) found["out"] = attend(q, k, operand("v"), options);
+        if (wants("lse") || wants("entropy")) {
+            Smoothed all = attend_measured(q, k, operand("v"), options);
+            found["out"] = std::move(all.out);
+            found["lse"] = std::move(all.lse), found["entropy"] = std::move(all.entropy);
+        } else if (wants("out") || counts) {
+            found["out"] = attend(q, k, operand("v"), options);
+        }
         if (counts) options.report = nullptr;  // what the same rows meet is counted once
         if (wants("weights")) found["weights"] = smoother_weights(q, k, options);
     }

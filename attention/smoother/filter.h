@@ -33,6 +33,12 @@ struct FilterTile {
 
 enum class TileClass : uint8_t { empty, full, partial };
 
+/// Sparse Transformer's unions, which attend() takes apart.
+struct SparsePattern {
+    enum class Kind : uint8_t { strided, fixed } kind;
+    int64_t l, c;
+};
+
 /// A rule. Immutable; asked from several threads.
 class MERCER_API FilterRule {
 public:
@@ -48,6 +54,7 @@ public:
     virtual void check(int64_t batches, int64_t queries, int64_t keys) const;
     virtual bool by_batch() const { return false; }
     virtual bool by_head() const { return false; }
+    virtual const SparsePattern* pattern() const { return nullptr; }
 };
 
 class MERCER_API Filter {
@@ -88,12 +95,14 @@ inline Filter same_length(int64_t memory, int64_t length) { return window(length
 /// layers, or as their union.
 MERCER_API Filter strided_local(int64_t l);
 MERCER_API Filter strided_summary(int64_t l);
-inline Filter strided(int64_t l);
+MERCER_API Filter strided(int64_t l);
 /// ⌊j/l⌋ = ⌊i/l⌋ and j ≤ i;  j mod l in {l − c(s+1), …, l − c·s − 1} and j ≤ i, where s is the
 /// sub-block that a head takes: head mod `sub_blocks`.
 MERCER_API Filter fixed_local(int64_t l);
 MERCER_API Filter fixed_summary(int64_t l, int64_t c, int64_t sub_blocks = 1);
-inline Filter fixed(int64_t l, int64_t c, int64_t sub_blocks = 1);
+MERCER_API Filter fixed(int64_t l, int64_t c, int64_t sub_blocks = 1);
+/// Of keys that are c for each block of l: those of the blocks before the query's, j < c·⌊i/l⌋.
+MERCER_API Filter earlier_blocks(int64_t l, int64_t c);
 
 // ---- lengths and lists ------------------------------------------------------------------------
 /// j < lengths[b]: keys beyond are padding. lengths: i64 [B].
@@ -115,11 +124,6 @@ MERCER_API Filter by_head(std::vector<Filter> filters);
 /// Asked pair by pair; whether it looks at the batch entry and the head is said.
 MERCER_API Filter filter(std::function<bool(const Seat&)> sees, bool by_batch = false,
                          bool by_head = false);
-
-inline Filter strided(int64_t l) { return strided_local(l) | strided_summary(l); }
-inline Filter fixed(int64_t l, int64_t c, int64_t sub_blocks) {
-    return fixed_local(l) | fixed_summary(l, c, sub_blocks);
-}
 
 /// The filter as a mask that broadcasts to scores [B, H, Tq, Tk], [B, Tq, Tk] (one head) or [Tq, Tk]:
 /// bool, true where seen, of size 1 along axes that it does not look at. ShapeError where it looks

@@ -81,6 +81,11 @@ struct DiagonalBlocks : Unchecked {
     Interval operator()(int64_t, int64_t i) const { return {i / l * l, i + 1}; }
 };
 
+struct EarlierBlocks : Unchecked {
+    int64_t l, c;
+    Interval operator()(int64_t, int64_t i) const { return {0, i / l * c}; }
+};
+
 constexpr int64_t unbounded = int64_t{1} << 62;
 
 struct Padding {
@@ -153,6 +158,13 @@ Filter fixed_local(int64_t l) {
     require_positive("fixed", l, "the block");
     DiagonalBlocks rows;
     rows.l = l;
+    return intervals(rows);
+}
+Filter earlier_blocks(int64_t l, int64_t c) {
+    require_positive("earlier_blocks", l, "the block");
+    require_positive("earlier_blocks", c, "the number of its keys");
+    EarlierBlocks rows;
+    rows.l = l, rows.c = c;
     return intervals(rows);
 }
 Filter padding(const Tensor& lengths) {

@@ -123,6 +123,25 @@ private:
     std::vector<std::pair<int64_t, int64_t>> seen_;
 };
 
+// The union of what is near and of summaries, known for what it is.
+class SparseTransformer : public FilterRule {
+public:
+    SparseTransformer(const Filter& near, const Filter& far, SparsePattern pattern)
+        : both_(near | far), pattern_(pattern) {}
+    bool sees(const Seat& s) const override { return both_.rule()->sees(s); }
+    TileClass classify(const FilterTile& t) const override { return both_.classify(t); }
+    void mark(const FilterTile& t, bool* seen) const override { both_.rule()->mark(t, seen); }
+    void check(int64_t batches, int64_t queries, int64_t keys) const override {
+        both_.rule()->check(batches, queries, keys);
+    }
+    bool by_head() const override { return both_.rule()->by_head(); }
+    const SparsePattern* pattern() const override { return &pattern_; }
+
+private:
+    Filter both_;
+    SparsePattern pattern_;
+};
+
 }  // namespace
 
 Filter strided_summary(int64_t l) {
@@ -137,6 +156,18 @@ Filter fixed_summary(int64_t l, int64_t c, int64_t sub_blocks) {
                                       std::to_string(c) + " columns do not fit a block of " +
                                       std::to_string(l));
     return Filter(std::make_shared<FixedSummary>(l, c, sub_blocks));
+}
+
+Filter strided(int64_t l) {
+    return Filter(std::make_shared<SparseTransformer>(
+        strided_local(l), strided_summary(l), SparsePattern{SparsePattern::Kind::strided, l, 0}));
+}
+
+Filter fixed(int64_t l, int64_t c, int64_t sub_blocks) {
+    const Filter near = fixed_local(l), far = fixed_summary(l, c, sub_blocks);
+    if (sub_blocks != 1) return near | far;
+    return Filter(std::make_shared<SparseTransformer>(
+        near, far, SparsePattern{SparsePattern::Kind::fixed, l, c}));
 }
 
 Filter graph(const Tensor& row_offsets, const Tensor& columns) {

@@ -168,7 +168,7 @@ Var dropped(const Var& w, const WeightDropout& d, attention::RowsOf rows) {
     if (d.rate == 0) return w;
     if (rows.first < 0) return dropout(w, d.rate, d.key);
     Tensor keep = Tensor::empty(w.shape(), w.dtype());
-    const int64_t n = w.size(-2), keys = w.size(-1), heads = n * keys ? w.count() / (n * keys) : 0;
+    const int64_t n = w.size(-2), keys = w.size(-1), heads = n * keys > 0 ? w.count() / (n * keys) : 0;
     for (int64_t h = 0; h < heads; ++h) {
         const int64_t begin = (h * rows.queries + rows.first) * keys;
         if (w.dtype() == DType::f64)

@@ -203,6 +203,21 @@ TEST_CASE("every part, through the program, is the library's to the bit") {
     }
 }
 
+TEST_CASE("what softmax weights say of each row") {
+    Inputs in;
+    const io::TensorMap got = evaluate(
+        in,
+        R"({"op": "attend", "inputs": {"q": "q", "k": "k", "v": "v"}, "attrs": {"kernel": "rbf"},
+                "outputs": {"out": "out", "lse": "lse", "entropy": "entropy"},
+                "cotangents": {"out": "g"}, "gradients": {"q": "dq"}})");
+    const Smoothed all = attend_measured(in("q"), in("k"), in("v"), {.kernel = rbf()});
+    CHECK(difference(got.at("out"), all.out.value()) == "");
+    CHECK(difference(got.at("lse"), all.lse.value()) == "");
+    CHECK(difference(got.at("entropy"), all.entropy.value()) == "");
+    const Var q[] = {in("q")};
+    CHECK(difference(got.at("dq"), in.tape.gradient(sum(all.out * Var(in.of("g"))), q)[0]) == "");
+}
+
 TEST_CASE("no row of the tables goes without a case") {
     Inputs in;
     std::string text;

@@ -17,12 +17,12 @@ struct LogTile {
     T* z;
     int64_t row;
     T scale;
-    const T* column_terms;  // or nullptr
+    const T* column_terms = nullptr;
     // What is not seen counts as −∞. Either rows × seen_row flags, or of each row the interval that it
     // sees, or neither: all.
-    const bool* seen;
-    int64_t seen_row;
-    const TileColumns* intervals;
+    const bool* seen = nullptr;
+    int64_t seen_row = 0;
+    const TileColumns* intervals = nullptr;
     /// On the way back: the tile holds all keys, and D only what is added to Σ p·g (entmax: over Σe), which
     /// is then as exact as g: 0 slopes of a single key are 0.
     bool whole = false;
