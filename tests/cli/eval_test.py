@@ -141,7 +141,7 @@ for attrs, says in [
 for change, says in [
         ({"inputs": {"q": "q", "k": "k"}}, "[attend] argument 'v' is missing"), ({"inputs": {"q": "q", "k": "k", "v": "v", "h": "h"}}, "inputs.h: no part of attrs uses it"),
         ({"inputs": {"q": "q", "k": "v", "v": "v"}}, "[attend] queries (3,2) and keys (3,1)"), ({"inputs": {"q": "q", "k": "k", "v": "n"}}, "[attend]"),
-        ({"inputs": {"q": ["q", "q"], "k": "k", "v": "v"}}, "'q' is one tensor"), ({"outputs": {"lse": "l"}}, "it has out, weights, fallbacks, nonpositive"),
+        ({"inputs": {"q": ["q", "q"], "k": "k", "v": "v"}}, "'q' is one tensor"), ({"outputs": {"lsd": "l"}}, "it has out, weights, fallbacks, nonpositive, lse, entropy"),
         ({"gradients": {"q": "dq"}}, "cotangents: are needed"),
         ({"inputs": {"q": "q", "k": "k", "v": "v", "n": "n"}, "gradients": {"n": "dn"}}, "gradients.n: is i64, which has no gradient"),
         ({"op": "log_weights", "inputs": {"q": "q", "k": "k"}, "attrs": {"kernel": "linear"}}, "[log_weights] the kernel linear gives weights"),
