@@ -364,10 +364,22 @@ private:
     Extent columns_{};
 };
 
+/// Whether queries of blocks [first, end) see any of tile t.
+template <class T>
+bool any_seen(const Problem<T>& p, int64_t head, int64_t t, int64_t first, int64_t end) {
+    const int64_t j = t * tile_keys, n = std::min(tile_keys, p.keys - j);
+    for (int64_t b = first; b < end; ++b) {
+        const int64_t i = b * block_queries, m = std::min(block_queries, p.queries - i);
+        if (p.spec.filter.classify(p.tile(head, i, m, j, n)) != TileClass::empty) return true;
+    }
+    return false;
+}
+
 /// Blocks [first, end) of queries against tile t.
 template <class T>
 void backward_tile(const Head<T>& h, int64_t t, int64_t first, int64_t end,
                    const Gradients<T>& to) {
+    if (!any_seen(h.p, h.head, t, first, end)) return;
     Scratch scratch;
     const PackedTile<T> tile(h, t, scratch);
     Stage<T> stage(h.p, scratch);
