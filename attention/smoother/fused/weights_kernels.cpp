@@ -348,17 +348,6 @@ void threshold_rows(int64_t rows, int64_t columns, const T* z, int64_t row, cons
     }
 }
 
-/// p^{2−α}, 0 where p is.
-template <class T, Alpha alpha>
-MERCER_INLINE Vec<T> escort_of(Vec<T> p, T epsilon) {
-    const Vec<T> zero(T(0)), one(T(1));
-    const Mask<T> out = p == zero;
-    if constexpr (alpha == Alpha::two) return select(out, zero, one);
-    if constexpr (alpha == Alpha::half_three) return sqrt(p);
-    if (!any(!out)) return zero;
-    return select(out, zero, exp(Vec<T>(T(1) - epsilon) * log(select(out, one, p))));
-}
-
 template <class T, Alpha alpha>
 void sparse_rows(const LogTile<T>& t, const T* epsilons, const Statistics<T>& s, T* escort,
                  T* parts) {

@@ -32,16 +32,6 @@ void forward(const void* from, const void* alphas, void* to, int64_t rows, int64
     }
 }
 
-/// p^{2−α}, 0 where p is.
-template <class T, Alpha alpha>
-MERCER_INLINE Vec<T> escort(Vec<T> p, T epsilon) {
-    const Vec<T> zero(T(0)), one(T(1));
-    const Mask<T> out = p == zero;
-    if constexpr (alpha == Alpha::two) return select(out, zero, one);
-    if constexpr (alpha == Alpha::half_three) return sqrt(p);
-    return select(out, zero, exp(Vec<T>(T(1) - epsilon) * log(select(out, one, p))));
-}
-
 template <class T>
 T alpha_gradient(const T* p, const T* g, int64_t n, T epsilon) {
     AlphaSlope<T> slope(epsilon);
@@ -76,7 +66,7 @@ void backward(const void* p_rows, const void* alphas, const void* g_rows, void* 
         canonical_run<T>(
             n,
             [&](int64_t i, int count, Vec<T>& q_part, Vec<T>& g_part) MERCER_STEP {
-                const Vec<T> q = escort<T, alpha>(load(p + i, count, T(0)), epsilon);
+                const Vec<T> q = escort_of<T, alpha>(load(p + i, count, T(0)), epsilon);
                 q_part = q_part + q;
                 g_part = g_part + select(q == Vec<T>(T(0)), q, load(g + i, count, T(0)) * q);
             },
@@ -84,7 +74,7 @@ void backward(const void* p_rows, const void* alphas, const void* g_rows, void* 
         const T sum = total.total();
         const Vec<T> mean(sum == T(0) ? T(0) : weighted.total() / sum);
         write_run(static_cast<T*>(to) + r * n, n, false, [&](int64_t i, int count) MERCER_STEP {
-            const Vec<T> q = escort<T, alpha>(load(p + i, count, T(0)), epsilon);
+            const Vec<T> q = escort_of<T, alpha>(load(p + i, count, T(0)), epsilon);
             return select(q == Vec<T>(T(0)), q, q * (load(g + i, count, T(0)) - mean));
         });
         if (dalphas) static_cast<T*>(dalphas)[r] = alpha_gradient(p, g, n, epsilon);

@@ -67,6 +67,17 @@ struct Distribution {
     }
 };
 
+/// p^{2−α}, 0 where p is.
+template <class T, Alpha alpha>
+MERCER_INLINE Vec<T> escort_of(Vec<T> p, T epsilon) {
+    const Vec<T> zero(T(0)), one(T(1));
+    const Mask<T> out = p == zero;
+    if constexpr (alpha == Alpha::two) return select(out, zero, one);
+    if constexpr (alpha == Alpha::half_three) return sqrt(p);
+    if (!any(!out)) return zero;
+    return select(out, zero, exp(Vec<T>(T(1) - epsilon) * log(select(out, one, p))));
+}
+
 /// The lanes of v in the mask, one after the other, from `to` on; returns how many. A register's
 /// width of `to` may be written.
 template <class T>
