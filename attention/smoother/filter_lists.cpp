@@ -64,11 +64,12 @@ public:
         return std::binary_search(from, to, s.key);
     }
     TileClass classify(const FilterTile& t) const override {
-        int64_t seen = 0;
-        for (int64_t i = t.query; i < t.query + t.queries; ++i) seen += inside(t, i).second;
-        return seen == 0                    ? TileClass::empty
-               : seen == t.queries * t.keys ? TileClass::full
-                                            : TileClass::partial;
+        bool all = true, none = true;
+        for (int64_t i = t.query; i < t.query + t.queries && (all || none); ++i) {
+            const int64_t seen = inside(t, i).second;
+            all &= seen == t.keys, none &= seen == 0;
+        }
+        return none ? TileClass::empty : all ? TileClass::full : TileClass::partial;
     }
     void mark(const FilterTile& t, bool* seen) const override {
         std::fill_n(seen, t.queries * t.keys, false);
@@ -109,9 +110,13 @@ public:
     bool sees(const Seat& s) const override { return has(s.query / rows_, s.key / columns_); }
     TileClass classify(const FilterTile& t) const override {
         bool all = true, none = true;
-        for (int64_t i = t.query / rows_; i <= (t.query + t.queries - 1) / rows_; ++i)
-            for (int64_t j = t.key / columns_; j <= (t.key + t.keys - 1) / columns_; ++j)
-                (has(i, j) ? none : all) = false;
+        const int64_t last = (t.query + t.queries - 1) / rows_, j = t.key / columns_,
+                      end = (t.key + t.keys - 1) / columns_ + 1;
+        for (int64_t i = t.query / rows_; i <= last && (all || none); ++i) {
+            const auto from = std::lower_bound(seen_.begin(), seen_.end(), std::pair(i, j)),
+                       to = std::lower_bound(from, seen_.end(), std::pair(i, end));
+            all &= to - from == end - j, none &= from == to;
+        }
         return none ? TileClass::empty : all ? TileClass::full : TileClass::partial;
     }
 
@@ -190,6 +195,7 @@ Filter blocks(int64_t rows, int64_t columns, std::span<const std::pair<int64_t, 
                                        std::to_string(columns) + "; give 1 or more of each");
     std::vector<std::pair<int64_t, int64_t>> sorted(seen.begin(), seen.end());
     std::sort(sorted.begin(), sorted.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
     return Filter(std::make_shared<Blocks>(rows, columns, std::move(sorted)));
 }
 

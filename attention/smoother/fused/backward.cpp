@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "attention/smoother/fused/backward_tile.h"
 #include "attention/smoother/fused/fused.h"
@@ -10,31 +11,45 @@
 namespace mercer::attention {
 namespace {
 
-/// Whether queries of blocks [first, end) see any of tile t.
-template <class T>
-bool any_seen(const Problem<T>& p, int64_t head, int64_t t, int64_t first, int64_t end) {
-    const int64_t j = t * tile_keys, n = std::min(tile_keys, p.keys - j);
-    for (int64_t b = first; b < end; ++b) {
-        const int64_t i = b * block_queries, m = std::min(block_queries, p.queries - i);
-        if (p.spec.filter.classify(p.tile(head, i, m, j, n)) != TileClass::empty) return true;
-    }
-    return false;
-}
+/// What one thread makes of a head: the keys' side of tiles [tile, tile_end), the queries' side of
+/// blocks [block, block_end). What both are made of is computed once.
+struct Job {
+    int64_t tile, tile_end, block, block_end;
+    bool has_tile(int64_t t) const { return t >= tile && t < tile_end; }
+    bool has_block(int64_t b) const { return b >= block && b < block_end; }
+};
 
-/// Blocks [first, end) of queries against tile t.
+/// The job's share of what tile t and all blocks give to each other.
 template <class T>
-void backward_tile(const Head<T>& h, int64_t t, int64_t first, int64_t end,
-                   const Gradients<T>& to) {
-    if (!any_seen(h.p, h.head, t, first, end)) return;
+void backward_tile(const Head<T>& h, int64_t t, const Job& job, const Gradients<T>& keys_side,
+                   const Gradients<T>& queries_side) {
+    const bool mine = job.has_tile(t) && keys_side.keys_side();
+    const Gradients<T>& own = mine ? h.to : queries_side;
+    const int64_t first = mine ? 0 : job.block, end = mine ? h.p.blocks() : job.block_end;
+    if (!mine && !queries_side.queries_side()) return;
     Scratch scratch;
-    const PackedTile<T> tile(h, t, scratch);
-    BackwardStage<T> stage(h.p, scratch);
-    for (int64_t b = first; b < end; ++b) TilePair<T>(h, tile, b, to, stage).run();
-    T* const dk = to.of[keys];
-    if (!dk || !tile.dkeys) return;
-    for (int64_t c = 0; c < tile.k.n; ++c)
+    std::optional<PackedTile<T>> tile;
+    std::optional<BackwardStage<T>> stage;
+    for_seen(
+        first, end, [&](int64_t b, int64_t to) { return h.p.unseen(h.head, b, to, t, t + 1); },
+        [&](int64_t b) {
+            if (!tile) tile.emplace(h, t, scratch), stage.emplace(h.p, scratch);
+            TilePair<T>(h, *tile, b, job.has_block(b) ? own : keys_side, *stage).run();
+        });
+    T* const dk = keys_side.of[keys];
+    if (!mine || !tile || !dk || !tile->dkeys) return;
+    for (int64_t c = 0; c < tile->k.n; ++c)
         for (int64_t e = 0; e < h.p.width; ++e)
-            dk[(tile.k.j + c) * h.p.width + e] += tile.dkeys[e * tile_keys + c];
+            dk[(tile->k.j + c) * h.p.width + e] += tile->dkeys[e * tile_keys + c];
+}
+template <class T>
+void run_job(const Head<T>& h, const Job& job) {
+    Gradients<T> keys_side = h.to, queries_side{};
+    for (Slot s : {queries, inner_left, relative_left, alpha}) {
+        queries_side.of[s] = h.to.of[s];
+        keys_side.of[s] = nullptr;
+    }
+    for (int64_t t = 0; t < h.p.tiles(); ++t) backward_tile(h, t, job, keys_side, queries_side);
 }
 
 /// What no tile could give alone.
@@ -42,11 +57,17 @@ template <class T>
 void finish(const Head<T>& h) {
     const Problem<T>& p = h.p;
     T *const dq = h.to.of[queries], *const dk = h.to.of[keys], *const dv = h.to.of[values];
-    if (p.affine && p.score != T(1)) {
-        const std::vector<T> factors(size_t(std::max(p.queries, p.keys)), p.score);
-        if (dq) row_stages<T>().rescale(p.queries, p.width, dq, p.width, factors.data());
-        if (dk) row_stages<T>().rescale(p.keys, p.width, dk, p.width, factors.data());
-    }
+    const auto rescale = [&](int64_t rows, T* x) {
+        constexpr int64_t at_once = 64;
+        T factors[at_once];
+        std::fill_n(factors, at_once, p.score);
+        parallel_for(x ? rows : 0, p.piece(rows, 1024), [&](int64_t begin, int64_t end) {
+            for (int64_t r = begin; r < end; r += at_once)
+                row_stages<T>().rescale(std::min(at_once, end - r), p.width, x + r * p.width,
+                                        p.width, factors);
+        });
+    };
+    if (p.affine && p.score != T(1)) rescale(p.queries, dq), rescale(p.keys, dk);
     if (p.affine && p.reads_keys())
         for (int64_t j = 0; j < p.keys; ++j) h.key_weights[j] *= p.norm;
     if (dq && p.reads_queries())
@@ -67,46 +88,44 @@ void finish(const Head<T>& h) {
     }
 }
 
+/// A head in jobs that may run beside each other. More of them share out better, fewer compute less
+/// twice. Of tables each half is one job's (most_parts).
+template <class T>
+std::vector<Job> jobs_of(const Head<T>& h) {
+    const int64_t tiles = h.p.tiles(), blocks = h.p.blocks(), threads = thread_count();
+    const bool tables = h.to.of[relative_rows] || h.to.of[value_rows];
+    std::vector<Job> jobs;
+    const auto add = [&](int64_t count, int64_t of_tiles, int64_t of_blocks) {
+        const auto bound = [&](int64_t n, int64_t of) { return (n * of + count - 1) / count; };
+        for (int64_t n = 0; n < count; ++n)
+            jobs.push_back({bound(n, of_tiles), bound(n + 1, of_tiles), bound(n, of_blocks),
+                            bound(n + 1, of_blocks)});
+    };
+    if (h.p.whole_heads() || threads == 1) {
+        add(1, tiles, blocks);
+    } else if (tables && threads > most_parts) {
+        add(most_parts, tiles, 0);
+        add(2 * threads, 0, blocks);
+    } else {
+        add(tables ? most_parts : 2 * threads, tiles, blocks);
+    }
+    return jobs;
+}
+
 template <class T>
 void backward(const Problem<T>& p, const Saved<T>& saved, const Gradients<T>& to) {
-    if (p.heads >= 2 * thread_count()) {
-        parallel_for(p.heads, 1, [&](int64_t begin, int64_t end) {
-            for (int64_t n = begin; n < end; ++n) {
-                Scratch scratch;
-                const Head<T> h(p, n, saved, to, scratch);
-                for (int64_t t = 0; t < p.tiles(); ++t) backward_tile(h, t, 0, p.blocks(), h.to);
-                finish(h);
-            }
-        });
-        return;
-    }
-    // Few heads: the keys' side is shared out by tiles, the queries' side by blocks, in a pass of its
-    // own.
-    for (int64_t n = 0; n < p.heads; ++n) {
+    const auto head = [&](int64_t n) {
         Scratch scratch;
         const Head<T> h(p, n, saved, to, scratch);
-        Gradients<T> keys_side = h.to, queries_side{};
-        for (Slot s : {queries, inner_left, relative_left, alpha}) {
-            queries_side.of[s] = h.to.of[s];
-            keys_side.of[s] = nullptr;
-        }
-        const bool tables = keys_side.of[relative_rows] || keys_side.of[value_rows];
-        if (keys_side.keys_side()) {
-            const int64_t jobs = tables ? std::min(most_parts, p.tiles()) : p.tiles();
-            parallel_for(jobs, 1, [&](int64_t begin, int64_t end) {
-                for (int64_t t = 0; t < p.tiles(); ++t) {
-                    const int64_t job = tables ? h.part_of(t) : t;
-                    if (job >= begin && job < end) backward_tile(h, t, 0, p.blocks(), keys_side);
-                }
-            });
-        }
-        if (queries_side.queries_side())
-            parallel_for(p.blocks(), 1, [&](int64_t begin, int64_t end) {
-                for (int64_t t = 0; t < p.tiles(); ++t)
-                    backward_tile(h, t, begin, end, queries_side);
-            });
+        const std::vector<Job> jobs = jobs_of(h);
+        parallel_for(int64_t(jobs.size()), 1, [&](int64_t begin, int64_t end) {
+            for (int64_t k = begin; k < end; ++k) run_job(h, jobs[size_t(k)]);
+        });
         finish(h);
-    }
+    };
+    parallel_for(p.heads, p.whole_heads() ? 1 : p.heads, [&](int64_t begin, int64_t end) {
+        for (int64_t n = begin; n < end; ++n) head(n);
+    });
 }
 
 /// The sum over what reads the same matrix: x [B…, rows, width] to `shape`, whose leading axes are

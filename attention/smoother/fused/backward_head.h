@@ -69,7 +69,10 @@ struct Head {
             if (all.parameters[k]) to.parameters[k] = all.parameters[k] + h * p.tiles();
         D = scratch.take<T>(p.queries);
         if (p.tiles() > 1)
-            row_stages<T>().inner(p.queries, p.values, g, saved.mean + row * p.values, p.values, D);
+            parallel_for(p.queries, p.piece(p.queries, 1024), [&](int64_t begin, int64_t end) {
+                row_stages<T>().inner(end - begin, p.values, g + begin * p.values,
+                                      saved.mean + (row + begin) * p.values, p.values, D + begin);
+            });
         else
             std::fill_n(D, p.queries, T(0));
         if (saved.lse)
@@ -115,11 +118,13 @@ struct Head {
         if (!wanted) return {};
         Blocks out{nullptr, packed_size<T>(width, block_queries)};
         T* const data = scratch.take<T>(p.blocks() * out.size);
-        for (int64_t b = 0; b < p.blocks(); ++b) {
-            const int64_t i = b * block_queries;
-            pack_straight(width, std::min(block_queries, p.queries - i), x + i * width,
-                          data + b * out.size);
-        }
+        parallel_for(p.blocks(), p.piece(p.blocks(), 16), [&](int64_t begin, int64_t end) {
+            for (int64_t b = begin; b < end; ++b) {
+                const int64_t i = b * block_queries;
+                pack_straight(width, std::min(block_queries, p.queries - i), x + i * width,
+                              data + b * out.size);
+            }
+        });
         out.data = data;
         return out;
     }

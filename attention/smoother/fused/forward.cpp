@@ -33,24 +33,34 @@ struct PackedHead {
     bool finite = true;  // else keys or values hold NaN or infinities, unless they were taken out
 
     PackedHead(const Problem<T>& p, int64_t head, Scratch& scratch) {
-        // Here, where they come to be in cache.
-        const auto holds = [&](Slot slot, int64_t width) {
-            return row_stages<T>().finite(p.of(slot, head), p.keys * width);
-        };
-        finite = p.guarded || (holds(keys, p.width) && holds(Slot::values, p.values));
-        if (!finite) return;
         side = query_side(p, head, scratch);
         const KeyNorms<T> norms(p, head, scratch);
         const int64_t key_tile = key_tile_size(p), inner_tile = inner_tile_size(p);
         value_tile = packed_size<T>(p.values, tile_keys);
         values = scratch.take<T>(p.tiles() * value_tile);
-        for (int64_t t = 0; t < p.tiles(); ++t) {
-            tiles.push_back(pack_keys(p, head, t, norms, scratch.take<T>(key_tile),
-                                      scratch.take<T>(inner_tile)));
-            const int64_t j = t * tile_keys;
-            pack_straight(p.values, tiles.back().n, p.of(Slot::values, head) + j * p.values,
-                          values + t * value_tile);
-        }
+        T *const packed_keys = scratch.take<T>(p.tiles() * key_tile), *const packed_inner =
+                                                                          scratch.take<T>(
+                                                                              p.tiles() *
+                                                                              inner_tile);
+        tiles.resize(size_t(p.tiles()));
+        std::atomic<bool> all_finite{true};
+        parallel_for(p.tiles(), p.piece(p.tiles(), 4), [&](int64_t begin, int64_t end) {
+            for (int64_t t = begin; t < end; ++t) {
+                KeyTile<T>& k = tiles[size_t(t)];
+                k = pack_keys(p, head, t, norms, packed_keys + t * key_tile,
+                              packed_inner + t * inner_tile);
+                const T* const v = p.of(Slot::values, head) + k.j * p.values;
+                pack_straight(p.values, k.n, v, values + t * value_tile);
+                // Here, where they are in cache.
+                const auto holds = [&](const T* x, int64_t width) {
+                    return p.guarded || row_stages<T>().finite(x, k.n * width);
+                };
+                if (!holds(p.of(keys, head) + k.j * p.width, p.width) || !holds(v, p.values))
+                    all_finite = false;
+            }
+        });
+        finite = all_finite;
+        if (!finite) return;
         if (p.has(relative_rows))
             relative = Skewed<T>(p, relative_rows, head, p.has(relative_left), scratch);
         if (p.has(Slot::value_rows))
@@ -94,10 +104,13 @@ struct Block {
     /// body(piece) for all that is seen.
     template <class Body>
     void for_pieces(TileView& view, Body body) {
-        for (int64_t t = 0; t < p.tiles(); ++t) {
+        const auto unseen = [&](int64_t t, int64_t end) {
+            const int64_t j = t * tile_keys, n = std::min(p.keys, end * tile_keys) - j;
+            return p.spec.filter.classify(p.tile(head, i, m, j, n)) == TileClass::empty;
+        };
+        for_seen(0, p.tiles(), unseen, [&](int64_t t) {
             const KeyTile<T>& k = packed.tiles[size_t(t)];
-            const FilterTile place = p.tile(head, i, m, k.j, k.n);
-            if (view.look(p.spec.filter, place, packed.poisoned) == TileClass::empty) continue;
+            view.look(p.spec.filter, p.tile(head, i, m, k.j, k.n), packed.poisoned);
             if (packed.poisoned) note_poison(k, view);
             const int64_t strip = view.strip(m);
             for (int64_t r = 0; r < m; r += strip) {
@@ -105,7 +118,7 @@ struct Block {
                 const Extent columns = view.extent(r, rows);
                 if (columns.end > 0) body(Piece{t, r, rows, columns});
             }
-        }
+        });
     }
     void note_poison(const KeyTile<T>& k, const TileView& view) {
         poisoned.resize(size_t(m));
@@ -276,9 +289,7 @@ public:
     bool run() {
         const int64_t step = p_.spec.sparse() ? panel_rows : block_queries;
         const int64_t blocks = (p_.queries + step - 1) / step;
-        // Heads are handed out whole where there are enough of them; else each is packed once, and
-        // its queries are shared.
-        if (p_.heads >= 2 * thread_count()) {
+        if (p_.whole_heads()) {
             parallel_for(p_.heads, 1, [&](int64_t begin, int64_t end) {
                 for (int64_t head = begin; head < end; ++head) {
                     Scratch scratch;

@@ -9,6 +9,7 @@
 #include "attention/smoother/fused/spec.h"
 #include "attention/smoother/fused/weights_table.h"
 #include "engine/cpu/gemm_panel.h"
+#include "engine/parallel.h"
 #include "engine/scratch.h"
 
 namespace mercer {
@@ -102,6 +103,17 @@ struct Operand {
     const T* of(int64_t head) const { return data + begin[size_t(head)]; }
 };
 
+/// body(n) for n of [first, end) but where unseen(from, to): asked of halves, so that what nobody sees
+/// is passed over in logarithmic time.
+template <class Unseen, class Body>
+void for_seen(int64_t first, int64_t end, const Unseen& unseen, const Body& body) {
+    if (first >= end || unseen(first, end)) return;
+    if (end - first == 1) return body(first);
+    const int64_t middle = first + (end - first) / 2;
+    for_seen(first, middle, unseen, body);
+    for_seen(middle, end, unseen, body);
+}
+
 template <class T>
 struct Problem {
     const FusedSpec& spec;
@@ -132,8 +144,21 @@ struct Problem {
     int64_t blocks() const { return (queries + block_queries - 1) / block_queries; }
     /// Rows of a relative term for all pairs.
     int64_t distances() const { return std::max<int64_t>(queries + keys - 1, 0); }
+    /// Heads are handed out whole where there are enough of them; else each one's loops are shared.
+    bool whole_heads() const { return heads >= 2 * thread_count(); }
+    /// Of n items of one head, at least so many, those that make a piece of a loop.
+    int64_t piece(int64_t n, int64_t least) const {
+        return whole_heads() ? n : std::max(least, n / (8 * thread_count()));
+    }
     FilterTile tile(int64_t head, int64_t i, int64_t m, int64_t j, int64_t n) const {
         return {head / head_axis, head % head_axis, i, m, j, n};
+    }
+    /// Whether nothing is seen between blocks [b, b_end) of queries and tiles [t, t_end) of keys.
+    bool unseen(int64_t head, int64_t b, int64_t b_end, int64_t t, int64_t t_end) const {
+        const int64_t i = b * block_queries, j = t * tile_keys;
+        return spec.filter.classify(tile(head, i, std::min(queries, b_end * block_queries) - i, j,
+                                         std::min(keys, t_end * tile_keys) - j)) ==
+               TileClass::empty;
     }
 };
 

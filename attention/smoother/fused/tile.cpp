@@ -30,8 +30,11 @@ struct Operands {
 };
 
 template <class T>
-void squared_norms(const T* x, int64_t rows, int64_t width, T* out) {
-    row_stages<T>().inner(rows, width, x, x, width, out);
+void squared_norms(const Problem<T>& p, const T* x, int64_t rows, T* out) {
+    parallel_for(rows, p.piece(rows, 1024), [&](int64_t begin, int64_t end) {
+        const T* from = x + begin * p.width;
+        row_stages<T>().inner(end - begin, p.width, from, from, p.width, out + begin);
+    });
 }
 
 }  // namespace
@@ -40,7 +43,7 @@ template <class T>
 KeyNorms<T>::KeyNorms(const Problem<T>& p, int64_t head, Scratch& scratch) {
     if (!p.reads_keys()) return;
     norms = scratch.take<T>(p.keys);
-    squared_norms(p.of(keys, head), p.keys, p.width, norms);
+    squared_norms(p, p.of(keys, head), p.keys, norms);
     if (!p.affine) return;
     terms = scratch.take<T>(p.keys);
     for (int64_t j = 0; j < p.keys; ++j) terms[j] = norms[j] * p.norm;
@@ -52,7 +55,7 @@ QuerySide<T> query_side(const Problem<T>& p, int64_t head, Scratch& scratch) {
                       p.of(relative_left, head)};
     if (p.reads_queries()) {
         T* const norms = scratch.take<T>(p.queries);
-        squared_norms(side.q, p.queries, p.width, norms);
+        squared_norms(p, side.q, p.queries, norms);
         side.norms = norms;
     }
     return side;
