@@ -27,23 +27,24 @@ constexpr size_t alignment = 64;
 
 // Large blocks ask for huge pages: fewer faults when they are new, and a tenth off the time of passes
 // over them.
-constexpr size_t huge_page = size_t{2} << 20, huge_from = size_t{4} << 20;
+constexpr size_t huge_page = size_t{2} << 20, huge_from = size_t{4} << 20, small_page = 4096;
 
-// Four size classes for each doubling: at most a quarter is wasted.
+// Four size classes for each doubling: at most a quarter is wasted. They are counted beyond the first unit,
+// which a tensor's header takes, so that data of 2^n bytes waste nothing.
 size_t class_of(size_t bytes) {
-    const size_t units = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment;
-    if (units <= 8) return units - 1;
+    const size_t units = (std::max<size_t>(bytes, 1) - 1) / alignment;
+    if (units <= 8) return units;
     const int top = std::bit_width(units - 1) - 1;  // units in (2^top, 2^(top+1)]
     const size_t quarter = size_t{1} << (top - 2);
     const size_t step = (units - 1 - (size_t{1} << top)) / quarter;
-    return 8 + size_t(top - 3) * 4 + step;
+    return 9 + size_t(top - 3) * 4 + step;
 }
 size_t class_bytes(size_t index) {
-    if (index < 8) return (index + 1) * alignment;
-    const size_t top = (index - 8) / 4 + 3, step = (index - 8) % 4;
-    return ((size_t{1} << top) + (step + 1) * (size_t{1} << (top - 2))) * alignment;
+    if (index <= 8) return (index + 1) * alignment;
+    const size_t top = (index - 9) / 4 + 3, step = (index - 9) % 4;
+    return ((size_t{1} << top) + (step + 1) * (size_t{1} << (top - 2)) + 1) * alignment;
 }
-constexpr size_t class_count = 8 + 4 * 48;
+constexpr size_t class_count = 9 + 4 * 48;
 
 class SpinLock {
 public:
@@ -95,10 +96,12 @@ struct Allocator {
             return block;
         }
         if (bytes < huge_from) return std::aligned_alloc(alignment, bytes);
-        const size_t whole = (bytes + huge_page - 1) / huge_page * huge_page;
-        void* block = std::aligned_alloc(huge_page, whole);
+        // What the last huge page would hold little of stands on small ones.
+        const size_t whole = (bytes + small_page - 1) / small_page * small_page;
+        void* block = nullptr;
+        if (posix_memalign(&block, huge_page, whole) != 0) return nullptr;
 #if defined(MADV_HUGEPAGE)
-        if (block) madvise(block, whole, MADV_HUGEPAGE);  // advice: without it, all works as well
+        madvise(block, whole, MADV_HUGEPAGE);  // advice: without it, all works as well
 #endif
         return block;
     }
