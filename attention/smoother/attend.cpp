@@ -32,10 +32,13 @@ attention::FusedResult results_of(const auto& c, bool measures) {
 
 void vjp_values(Vjp<Tensor>& c) {
     const Kept& kept = c.attrs<Kept>();
-    auto d = attention::fused_backward(kept.spec, inputs_of(c), results_of(c, kept.measures),
-                                       {c.g(0), kept.measures ? c.g(3) : Tensor()}, wanted_of(c));
+    const int relative = kept.spec.at[attention::relative_left];
+    auto d = attention::fused_backward(
+        kept.spec, inputs_of(c), results_of(c, kept.measures),
+        {c.g(0), kept.measures ? c.g(3) : Tensor()}, wanted_of(c),
+        relative >= 0 && c.first_like(relative) == kept.spec.at[attention::queries]);
     for (int i = 0; i < c.inputs(); ++i)
-        if (c.wants(i)) c.give(i, std::move(d[size_t(i)]));
+        if (d[size_t(i)].defined()) c.give(i, std::move(d[size_t(i)]));
 }
 void vjp_vars(Vjp<Var>& c) {
     const Kept& kept = c.attrs<Kept>();

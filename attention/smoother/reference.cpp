@@ -168,7 +168,8 @@ Var dropped(const Var& w, const WeightDropout& d, attention::RowsOf rows) {
     if (d.rate == 0) return w;
     if (rows.first < 0) return dropout(w, d.rate, d.key);
     Tensor keep = Tensor::empty(w.shape(), w.dtype());
-    const int64_t n = w.size(-2), keys = w.size(-1), heads = n * keys > 0 ? w.count() / (n * keys) : 0;
+    const int64_t n = w.size(-2), keys = w.size(-1),
+                  heads = n * keys > 0 ? w.count() / (n * keys) : 0;
     for (int64_t h = 0; h < heads; ++h) {
         const int64_t begin = (h * rows.queries + rows.first) * keys;
         if (w.dtype() == DType::f64)
@@ -212,9 +213,8 @@ std::vector<Var> attend_placed(const Positioned& at, const Var& v, const Smoothe
     const Var w = dropped(made.w, options.dropout, rows);
     Var out = matmul(w, values);
     if (at.value_rows.defined()) {
-        const Var r = at.value_rows;
-        const Var wide = relative_unshift(w);
-        out = out + matmul(r.size(-2) < wide.size(-1) ? slice(wide, -1, 0, r.size(-2)) : wide, r);
+        const Var rows = rows_of_distances(at.value_rows, -2, at.value_at, w.size(-2), w.size(-1));
+        out = out + matmul(relative_unshift(w), rows);
     }
     for (const Tensor& bad : {bad_keys, bad_values})
         if (bad.defined())

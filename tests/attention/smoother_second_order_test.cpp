@@ -36,6 +36,20 @@ std::vector<Variant> variants(int64_t t) {
                                     .position = Lookup{.table = x[0], .values = x[1]}};
          },
          {sample(4, {2, 5, 4}), sample(5, {3, 3})}},
+        {"lookup from the last row, clipped in some rows",
+         [](Extra x) {
+             return SmootherOptions{.position =
+                                        Lookup{.table = x[0], .values = x[1], .reversed = true}};
+         },
+         {sample(4, {801, 4}), sample(5, {2, 5, 3})}},
+        {"Transformer-XL, clamped",
+         [](Extra x) {
+             return SmootherOptions{.position = TransformerXl{.weight = x[0], .clamp_length = 2}};
+         },
+         {sample(8, {6, 4})}},
+        {"ALiBi, learned",
+         [](Extra x) { return SmootherOptions{.position = Alibi{.slopes = x[0]}}; },
+         {abs(sample(9, {2}))}},
         {"skew",
          [](Extra x) { return SmootherOptions{.position = Skew{.table = x[0]}}; },
          {sample(6, {t, 4})}},

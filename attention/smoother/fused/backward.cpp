@@ -11,10 +11,10 @@
 namespace mercer::attention {
 namespace {
 
-/// What one thread makes of a head: the keys' side of tiles [tile, tile_end), the queries' side of
-/// blocks [block, block_end). What both are made of is computed once.
+/// What one thread makes of blocks [first, end) of a head: the keys' side of tiles [tile, tile_end), the
+/// queries' side of blocks [block, block_end). What both are made of is computed once.
 struct Job {
-    int64_t tile, tile_end, block, block_end;
+    int64_t first, end, tile, tile_end, block, block_end;
     bool has_tile(int64_t t) const { return t >= tile && t < tile_end; }
     bool has_block(int64_t b) const { return b >= block && b < block_end; }
 };
@@ -25,7 +25,7 @@ void backward_tile(const Head<T>& h, int64_t t, const Job& job, const Gradients<
                    const Gradients<T>& queries_side) {
     const bool mine = job.has_tile(t) && keys_side.keys_side();
     const Gradients<T>& own = mine ? h.to : queries_side;
-    const int64_t first = mine ? 0 : job.block, end = mine ? h.p.blocks() : job.block_end;
+    const int64_t first = mine ? job.first : job.block, end = mine ? job.end : job.block_end;
     if (!mine && !queries_side.queries_side()) return;
     Scratch scratch;
     std::optional<PackedTile<T>> tile;
@@ -88,18 +88,18 @@ void finish(const Head<T>& h) {
     }
 }
 
-/// A head in jobs that may run beside each other. More of them share out better, fewer compute less
+/// Blocks [first, end) in jobs that may run beside each other. More of them share out better, fewer compute less
 /// twice. Of tables each half is one job's (most_parts).
 template <class T>
-std::vector<Job> jobs_of(const Head<T>& h) {
-    const int64_t tiles = h.p.tiles(), blocks = h.p.blocks(), threads = thread_count();
+std::vector<Job> jobs_of(const Head<T>& h, int64_t first, int64_t end) {
+    const int64_t tiles = h.p.tiles(), blocks = end - first, threads = thread_count();
     const bool tables = h.to.of[relative_rows] || h.to.of[value_rows];
     std::vector<Job> jobs;
     const auto add = [&](int64_t count, int64_t of_tiles, int64_t of_blocks) {
         const auto bound = [&](int64_t n, int64_t of) { return (n * of + count - 1) / count; };
         for (int64_t n = 0; n < count; ++n)
-            jobs.push_back({bound(n, of_tiles), bound(n + 1, of_tiles), bound(n, of_blocks),
-                            bound(n + 1, of_blocks)});
+            jobs.push_back({first, end, bound(n, of_tiles), bound(n + 1, of_tiles),
+                            first + bound(n, of_blocks), first + bound(n + 1, of_blocks)});
     };
     if (h.p.whole_heads() || threads == 1) {
         add(1, tiles, blocks);
@@ -116,11 +116,15 @@ template <class T>
 void backward(const Problem<T>& p, const Saved<T>& saved, const Gradients<T>& to) {
     const auto head = [&](int64_t n) {
         Scratch scratch;
-        const Head<T> h(p, n, saved, to, scratch);
-        const std::vector<Job> jobs = jobs_of(h);
-        parallel_for(int64_t(jobs.size()), 1, [&](int64_t begin, int64_t end) {
-            for (int64_t k = begin; k < end; ++k) run_job(h, jobs[size_t(k)]);
-        });
+        Head<T> h(p, n, saved, to, scratch);
+        for (int64_t b = 0; b < p.blocks(); b += most_blocks) {
+            const int64_t last = std::min(b + most_blocks, p.blocks());
+            h.bring(b, last);
+            const std::vector<Job> jobs = jobs_of(h, b, last);
+            parallel_for(int64_t(jobs.size()), 1, [&](int64_t begin, int64_t end) {
+                for (int64_t k = begin; k < end; ++k) run_job(h, jobs[size_t(k)]);
+            });
+        }
         finish(h);
     };
     parallel_for(p.heads, p.whole_heads() ? 1 : p.heads, [&](int64_t begin, int64_t end) {
@@ -133,6 +137,7 @@ void backward(const Problem<T>& p, const Saved<T>& saved, const Gradients<T>& to
 Tensor reduced(const Tensor& x, const Shape& shape) {
     if (shape == x.shape()) return x;
     if (x.count() == 0) return Tensor::zeros(shape, x.dtype());
+    if (x.count() == count(shape)) return reshape(x, shape);
     const int r = x.rank(), s = shape.rank();
     if (s > 2 && shape[s - 3] > 1 && shape[s - 3] < x.size(r - 3)) {
         Shape split = x.shape();
@@ -145,18 +150,10 @@ Tensor reduced(const Tensor& x, const Shape& shape) {
     return sum_to(x, shape);
 }
 
-/// The parts of a table's gradient, [B…, parts, distances, width], in the place of the first.
-Tensor joined_parts(const Tensor& d, int64_t rows) {
-    Tensor first = slice(slice(d, -3, 0, 1), -2, 0, rows);
-    for (int64_t part = 1; part < d.size(-3); ++part)
-        (first + slice(slice(d, -3, part, part + 1), -2, 0, rows)).copy_to(first);
-    return squeeze(first, -3);
-}
-
 template <class T>
 std::vector<Tensor> run(const FusedSpec& spec, std::span<const Tensor> inputs,
                         const FusedResult& forward, const FusedCotangents& cotangents,
-                        const std::vector<bool>& wanted) {
+                        const std::vector<bool>& wanted, bool one_sum) {
     Problem<T> p(spec, inputs);
     p.guard();
     const DType dtype = inputs[0].dtype();
@@ -167,20 +164,22 @@ std::vector<Tensor> run(const FusedSpec& spec, std::span<const Tensor> inputs,
     };
     // Of slots that heads share, one for each head at first.
     Gradients<T> to;
-    std::vector<Tensor> full(inputs.size());
+    std::vector<Tensor> full(inputs.size()), others;
     for (int s = 0; s < slots; ++s) {
         if (spec.at[s] < 0 || !wanted[size_t(spec.at[s])]) continue;
-        const Operand<T>& x = p.operand[s];
-        Tensor& d = full[size_t(spec.at[s])];
-        switch (s) {
-            case relative_rows:
-            case value_rows:
-                d = Tensor::zeros(shaped({most_parts, p.distances(), x.width}), dtype);
-                break;
-            case weights: d = Tensor::zeros(shaped({p.tiles(), x.width}), dtype); break;
-            default: d = Tensor::zeros(shaped({x.rows, x.width}), dtype);
+        if (s == relative_left && one_sum) {
+            to.of[s] = to.of[queries];
+            continue;
         }
-        to.of[s] = d.template mutable_data<T>();
+        const Operand<T>& x = p.operand[s];
+        const Shape shape = shaped({s == weights ? p.tiles() : x.rows, x.width});
+        const auto zeros = [&](Tensor& d) {
+            d = Tensor::zeros(shape, dtype);
+            return d.template mutable_data<T>();
+        };
+        to.of[s] = zeros(full[size_t(spec.at[s])]);
+        if (p.tiles() > 1 && (s == relative_rows || s == value_rows))
+            to.other[s] = zeros(others.emplace_back());
     }
     for (size_t k = 0; k < p.learned; ++k) {
         const size_t at = size_t(spec.inputs) + k;
@@ -202,13 +201,18 @@ std::vector<Tensor> run(const FusedSpec& spec, std::span<const Tensor> inputs,
         saved.entropies = forward.measures.data<T>() + n;
     }
     backward(p, saved, to);
+    for (int s = 0; s < slots; ++s)
+        parallel_for(to.other[s] ? full[size_t(spec.at[s])].count() : 0, 1 << 15,
+                     [&](int64_t begin, int64_t end) {
+                         row_stages<T>().add_columns(1, end - begin, to.other[s] + begin, 0,
+                                                     to.of[s] + begin);
+                     });
+    others.clear();
 
     for (size_t i = 0; i < inputs.size(); ++i) {
         Tensor& d = full[i];
         if (!d.defined()) continue;
         const Shape& shape = inputs[i].shape();
-        const bool table = int(i) == spec.at[relative_rows] || int(i) == spec.at[value_rows];
-        if (table) d = joined_parts(d, inputs[i].size(-2));
         if (int(i) == spec.at[weights]) {
             d = reshape(sum(reshape(d, {-1, p.width}), {0}), shape);
         } else if (i >= size_t(spec.inputs)) {
@@ -227,10 +231,10 @@ std::vector<Tensor> run(const FusedSpec& spec, std::span<const Tensor> inputs,
 
 std::vector<Tensor> fused_backward(const FusedSpec& spec, std::span<const Tensor> inputs,
                                    const FusedResult& forward, const FusedCotangents& g,
-                                   const std::vector<bool>& wanted) {
+                                   const std::vector<bool>& wanted, bool one_sum) {
     const OperationScope scope("attend", {&inputs[0], &inputs[1], &inputs[2]});
-    return inputs[0].dtype() == DType::f64 ? run<double>(spec, inputs, forward, g, wanted)
-                                           : run<float>(spec, inputs, forward, g, wanted);
+    return inputs[0].dtype() == DType::f64 ? run<double>(spec, inputs, forward, g, wanted, one_sum)
+                                           : run<float>(spec, inputs, forward, g, wanted, one_sum);
 }
 
 }  // namespace mercer::attention

@@ -9,14 +9,17 @@
 
 namespace mercer::attention {
 
-// Sums over all pairs of a head (of tables, of parameters) are made in at most so many parts, joined in
-// order: what may run beside each other does not depend on the number of threads.
+// Sums of tables over all pairs of a head are made in at most so many parts, joined in order: what may
+// run beside each other does not depend on the number of threads.
 inline constexpr int64_t most_parts = 2;
+// Blocks of queries that are packed at once: of the memory of a head so much does not grow with length.
+inline constexpr int64_t most_blocks = 128;
 
-/// Gradients of all heads, dense: of slot s, matrix h·parts + part. nullptr where not wanted.
+/// Gradients of all heads, dense. nullptr where not wanted. Slots that are one input share one.
 template <class T>
 struct Gradients {
     T* of[slots] = {};
+    T* other[slots] = {};   // of tables: the second part
     T* parameters[3] = {};  // of each head and tile
     bool keys_side() const {
         bool any = of[keys] || of[values] || of[inner_right] || of[relative_rows] ||
@@ -50,11 +53,12 @@ struct Head {
     Gradients<T> to;  // of this head
     T *D, *slope = nullptr, *epsilon = nullptr;
     T *query_weights, *key_weights;  // cotangents of the norms
-    // Packed, block after block: of dO, q, x, relative x.
+    // Packed, block after block from the `first` on: of dO, q, x, relative x.
     struct Blocks {
+        const T* from = nullptr;
+        int64_t width = 0, size = 0, first = 0;
         T* data = nullptr;
-        int64_t size = 0;
-        const T* of(int64_t b) const { return data + b * size; }
+        const T* of(int64_t b) const { return data + (b - first) * size; }
     } g_blocks, q_blocks, x_blocks, r_blocks;
 
     Head(const Problem<T>& problem, int64_t h, const Saved<T>& saved, const Gradients<T>& all,
@@ -63,8 +67,10 @@ struct Head {
         const int64_t row = h * p.queries;
         v = p.of(values, h), g = saved.g + row * p.values;
         statistics = saved.statistics.from(row);
-        for (int s = 0; s < slots; ++s)
+        for (int s = 0; s < slots; ++s) {
             if (all.of[s]) to.of[s] = all.of[s] + h * size_of(Slot(s));
+            if (all.other[s]) to.other[s] = all.other[s] + h * size_of(Slot(s));
+        }
         for (size_t k = 0; k < p.learned; ++k)
             if (all.parameters[k]) to.parameters[k] = all.parameters[k] + h * p.tiles();
         D = scratch.take<T>(p.queries);
@@ -95,40 +101,43 @@ struct Head {
         std::fill_n(query_weights, p.queries, T(0));
         std::fill_n(key_weights, p.keys, T(0));
         const bool table = p.has(relative_left);
-        if (p.has(relative_rows)) relative = Skewed<T>(p, relative_rows, h, table, scratch);
-        if (p.has(Slot::value_rows)) value_rows = Skewed<T>(p, Slot::value_rows, h, true, scratch);
-        g_blocks = pack(g, p.values, all.of[values] || all.of[Slot::value_rows], scratch);
-        q_blocks = pack(side.q, p.width, p.product() && all.of[keys], scratch);
-        if (side.inner)
-            x_blocks = pack(side.inner, p.operand[inner_left].width, all.of[inner_right], scratch);
-        if (side.relative)
-            r_blocks = pack(side.relative, relative.width(), all.of[relative_rows], scratch);
+        if (p.has(relative_rows))
+            relative = Skewed<T>(p, relative_rows, h, table, all.of[relative_left], scratch);
+        if (p.has(Slot::value_rows))
+            value_rows = Skewed<T>(p, Slot::value_rows, h, true, false, scratch);
+        const auto take = [&](Blocks& x, const T* from, int64_t width, bool wanted) {
+            if (!from || !wanted) return;
+            x = {from, width, packed_size<T>(width, block_queries)};
+            x.data = scratch.take<T>(std::min(p.blocks(), most_blocks) * x.size);
+        };
+        take(g_blocks, g, p.values, all.of[values] || all.of[Slot::value_rows]);
+        take(q_blocks, side.q, p.width, p.product() && all.of[keys]);
+        take(x_blocks, side.inner, p.operand[inner_left].width, all.of[inner_right]);
+        take(r_blocks, side.relative, relative.width(), all.of[relative_rows]);
+    }
+    /// Packs blocks [first, end), at most most_blocks.
+    void bring(int64_t first, int64_t end) {
+        for (Blocks* x : {&g_blocks, &q_blocks, &x_blocks, &r_blocks}) {
+            x->first = first;
+            parallel_for(x->data ? end - first : 0, p.piece(end - first, 16),
+                         [&](int64_t begin, int64_t to) {
+                             for (int64_t b = first + begin; b < first + to; ++b) pack(*x, b);
+                         });
+        }
     }
     /// Elements of a slot's gradient for one head.
     int64_t size_of(Slot s) const {
         switch (s) {
-            case relative_rows:
-            case Slot::value_rows: return parts() * p.distances() * p.operand[s].width;
             case weights: return p.tiles() * p.width;
             case alpha: return p.queries;
             default: return p.operand[s].rows * p.operand[s].width;
         }
     }
-    Blocks pack(const T* x, int64_t width, bool wanted, Scratch& scratch) const {
-        if (!wanted) return {};
-        Blocks out{nullptr, packed_size<T>(width, block_queries)};
-        T* const data = scratch.take<T>(p.blocks() * out.size);
-        parallel_for(p.blocks(), p.piece(p.blocks(), 16), [&](int64_t begin, int64_t end) {
-            for (int64_t b = begin; b < end; ++b) {
-                const int64_t i = b * block_queries;
-                pack_straight(width, std::min(block_queries, p.queries - i), x + i * width,
-                              data + b * out.size);
-            }
-        });
-        out.data = data;
-        return out;
+    void pack(const Blocks& x, int64_t b) const {
+        const int64_t i = b * block_queries;
+        pack_straight(x.width, std::min(block_queries, p.queries - i), x.from + i * x.width,
+                      x.data + (b - x.first) * x.size);
     }
-    static int64_t parts() { return most_parts; }
     int64_t part_of(int64_t t) const { return t * most_parts / p.tiles(); }
 };
 

@@ -169,8 +169,7 @@ private:
     }
     /// The table's gradient that tile t adds to.
     T* table(Slot slot) const {
-        T* const d = to_.of[slot];
-        return d ? d + h_.part_of(tile_.t) * p_.distances() * p_.operand[slot].width : nullptr;
+        return h_.part_of(tile_.t) && to_.of[slot] ? to_.other[slot] : to_.of[slot];
     }
     void give_scores() {
         T *const dq = to_.of[queries], *const dk = to_.of[keys];

@@ -37,11 +37,10 @@ struct PackedHead {
         const KeyNorms<T> norms(p, head, scratch);
         const int64_t key_tile = key_tile_size(p), inner_tile = inner_tile_size(p);
         value_tile = packed_size<T>(p.values, tile_keys);
-        values = scratch.take<T>(p.tiles() * value_tile);
-        T *const packed_keys = scratch.take<T>(p.tiles() * key_tile), *const packed_inner =
-                                                                          scratch.take<T>(
-                                                                              p.tiles() *
-                                                                              inner_tile);
+        const int64_t all = value_tile + key_tile + inner_tile;
+        values = take(p.tiles() * all, scratch);
+        T* const packed_keys = values + p.tiles() * value_tile;
+        T* const packed_inner = packed_keys + p.tiles() * key_tile;
         tiles.resize(size_t(p.tiles()));
         std::atomic<bool> all_finite{true};
         parallel_for(p.tiles(), p.piece(p.tiles(), 4), [&](int64_t begin, int64_t end) {
@@ -62,11 +61,20 @@ struct PackedHead {
         finite = all_finite;
         if (!finite) return;
         if (p.has(relative_rows))
-            relative = Skewed<T>(p, relative_rows, head, p.has(relative_left), scratch);
+            relative = Skewed<T>(p, relative_rows, head, p.has(relative_left), false, scratch);
         if (p.has(Slot::value_rows))
-            value_rows = Skewed<T>(p, Slot::value_rows, head, false, scratch);
+            value_rows = Skewed<T>(p, Slot::value_rows, head, false, true, scratch);
         if (!p.poisoned.empty()) poisoned = p.poisoned.data() + head * p.keys;
     }
+
+private:
+    /// Much memory is given back after the head; a thread would keep its scratch.
+    T* take(int64_t n, Scratch& scratch) {
+        if (n * int64_t(sizeof(T)) < (1 << 20)) return scratch.take<T>(n);
+        memory_ = Tensor::empty({n}, dtype_of<T>);
+        return memory_.mutable_data<T>();
+    }
+    Tensor memory_;
 };
 
 /// A block's scratch.

@@ -32,9 +32,10 @@ FusedResult fused_forward(const FusedSpec& spec, std::span<const Tensor> inputs,
 struct FusedCotangents {
     Tensor out, measures;
 };
-/// Of each input its cotangent; undefined where not wanted.
+/// Of each input its cotangent; undefined where not wanted. one_sum: the relative term's x and the
+/// queries are one input of a tape, and what flows to both is left with the latter.
 std::vector<Tensor> fused_backward(const FusedSpec& spec, std::span<const Tensor> inputs,
                                    const FusedResult& forward, const FusedCotangents& g,
-                                   const std::vector<bool>& wanted);
+                                   const std::vector<bool>& wanted, bool one_sum = false);
 
 }  // namespace mercer::attention

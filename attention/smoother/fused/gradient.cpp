@@ -32,8 +32,7 @@ std::vector<Var> reference_gradient(Tape& tape, const Kept& kept, std::span<cons
 /// An operand cut to queries [first, end), and its gradient put back.
 class Cut {
 public:
-    Cut(const FusedSpec& spec, int64_t queries, int64_t keys)
-        : spec_(spec), queries_(queries), keys_(keys) {}
+    explicit Cut(const FusedSpec& spec) : spec_(spec) {}
 
     Tensor operator()(size_t i, const Tensor& x, int64_t first, int64_t end) const {
         const auto [axis, from, to] = range(i, x, first, end);
@@ -54,14 +53,9 @@ private:
         const auto is = [&](Slot s) { return int(i) == spec_.at[s]; };
         if (is(queries) || is(inner_left) || is(relative_left) || is(alpha))
             return {-2, first, end};
-        if (is(relative_rows) || is(value_rows)) {
-            const int64_t from = std::min(queries_ - end, x.size(-2));
-            return {-2, from, std::min(x.size(-2), from + end - first + keys_ - 1)};
-        }
         return {0, 0, 0};
     }
     const FusedSpec& spec_;
-    int64_t queries_, keys_;
 };
 
 // d/dx of Σ ⟨gradient, cotangent⟩ by blocks of rows, each recorded on a tape of its own.
@@ -80,7 +74,7 @@ void by_blocks(Vjp<Tensor>& c) {
     const int64_t row = std::max<int64_t>(1, heads * keys_of_all) * int64_t(size_of(x[0].dtype()));
     const int64_t step =
         std::clamp<int64_t>((16 << 20) / row, 1, std::max<int64_t>(queries_of_all, 1));
-    const Cut cut(kept.spec, queries_of_all, keys_of_all);
+    const Cut cut(kept.spec);
     const auto rows_of = [&](size_t i, const Tensor& t, int64_t first, int64_t end) {
         if (i < n) return cut(i, t, first, end);
         const int axis = kept.out && i == n ? -2 : -1;

@@ -142,8 +142,6 @@ struct Problem {
     bool product() const { return spec.score == Kernel::Score::product; }
     int64_t tiles() const { return (keys + tile_keys - 1) / tile_keys; }
     int64_t blocks() const { return (queries + block_queries - 1) / block_queries; }
-    /// Rows of a relative term for all pairs.
-    int64_t distances() const { return std::max<int64_t>(queries + keys - 1, 0); }
     /// Heads are handed out whole where there are enough of them; else each one's loops are shared.
     bool whole_heads() const { return heads >= 2 * thread_count(); }
     /// Of n items of one head, at least so many, those that make a piece of a loop.

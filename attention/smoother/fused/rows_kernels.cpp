@@ -74,25 +74,66 @@ void add_norms(int64_t rows, int64_t columns, const T* weight, const T* x, int64
     }
 }
 
+/// Of row r the columns [begin, end) that have places in `wide`, the first of them column `from`.
+struct Placed {
+    int64_t begin, end, from;
+    template <class T>
+    Placed(const attention::SkewedTile<T>& t, int64_t r) {
+        const int64_t shift = t.rows - 1 - r - t.before;  // column of wide less that of z
+        const auto within = [&](int64_t c) { return c < 0 ? 0 : c > t.columns ? t.columns : c; };
+        begin = within(-shift), end = within(t.count - shift), from = begin + shift;
+    }
+};
+
 template <class T>
-void add_skewed(int64_t rows, int64_t columns, const T* wide, int64_t wide_row, T* z, int64_t row) {
-    for (int64_t r = 0; r < rows; ++r, z += row) {
-        const T* from = wide + r * wide_row + (rows - 1 - r);
-        write_run(z, columns, false, [&](int64_t i, int count) MERCER_STEP {
-            return load(z + i, count, T(0)) + load(from + i, count, T(0));
+void add_skewed(const attention::SkewedTile<T>& t) {
+    const Vec<T> scale(t.scale);
+    for (int64_t r = 0; r < t.rows; ++r) {
+        const Placed at(t, r);
+        T* const z = t.z + r * t.row;
+        const T* const wide = t.wide + r * t.wide_row;
+        const auto add = [&](int64_t begin, int64_t end, auto from) {
+            T* const to = z + begin;
+            write_run(to, end - begin, false, [&](int64_t i, int count) MERCER_STEP {
+                return fma(scale, from(i, count), load(to + i, count, T(0)));
+            });
+        };
+        add(at.begin, at.end, [&](int64_t i, int count) MERCER_STEP {
+            return load(wide + at.from + i, count, T(0));
         });
+        if (!t.clipped) continue;
+        const Vec<T> first(wide[0]), last(wide[t.count - 1]);
+        add(0, at.begin, [&](int64_t, int) MERCER_STEP { return first; });
+        add(at.end, t.columns, [&](int64_t, int) MERCER_STEP { return last; });
     }
 }
 
 template <class T>
-void skew(int64_t rows, int64_t columns, const T* x, int64_t row, T* wide, int64_t wide_row) {
-    for (int64_t r = 0; r < rows; ++r, x += row, wide += wide_row) {
-        const int64_t before = rows - 1 - r;
-        write_run(wide, before, false, [](int64_t, int) MERCER_STEP { return Vec<T>(T(0)); });
-        write_run(wide + before, columns, false,
-                  [&](int64_t i, int count) MERCER_STEP { return load(x + i, count, T(0)); });
-        write_run(wide + before + columns, r, false,
-                  [](int64_t, int) MERCER_STEP { return Vec<T>(T(0)); });
+void skew(const attention::SkewedTile<T>& t) {
+    const Vec<T> scale(t.scale);
+    for (int64_t r = 0; r < t.rows; ++r) {
+        const Placed at(t, r);
+        const T* const z = t.z + r * t.row;
+        T* const wide = t.wide + r * t.wide_row;
+        const int64_t n = at.end - at.begin, before = n > 0 ? at.from : t.count;
+        const auto none = [](int64_t, int) MERCER_STEP { return Vec<T>(T(0)); };
+        write_run(wide, before, false, none);
+        if (n > 0) {
+            write_run(wide + before, n, false, [&](int64_t i, int count) MERCER_STEP {
+                return scale * load(z + at.begin + i, count, T(0));
+            });
+            write_run(wide + before + n, t.count - before - n, false, none);
+        }
+        if (!t.clipped) continue;
+        const auto sum = [&](int64_t begin, int64_t end) {
+            Canonical<T, SumOp> sum;
+            canonical_for(sum, end - begin, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+                part = part + load(z + begin + i, count, T(0));
+            });
+            return t.scale * sum.total();
+        };
+        if (at.begin > 0) wide[0] += sum(0, at.begin);
+        if (at.end < t.columns) wide[t.count - 1] += sum(at.end, t.columns);
     }
 }
 

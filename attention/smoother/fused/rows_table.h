@@ -5,6 +5,20 @@
 
 namespace mercer::attention {
 
+/// What belongs to distances, of a tile: column c of row r is at place rows − 1 − r + c. Of these places
+/// [before, before + count) have a column in `wide`; clipped, those beyond share its first and last.
+template <class T>
+struct SkewedTile {
+    int64_t rows, columns;
+    T* z;
+    int64_t row;
+    T* wide;
+    int64_t wide_row;  // 0: the same for all rows
+    int64_t before, count;
+    bool clipped;
+    T scale;
+};
+
 template <class T>
 struct RowTable {
     /// Whether all n elements are finite.
@@ -22,12 +36,10 @@ struct RowTable {
     /// y row += 2·weight_r·x row: the derivative of ‖x‖².
     void (*add_norms)(int64_t rows, int64_t columns, const T* weight, const T* x, int64_t x_row,
                       T* y, int64_t y_row);
-    /// z_rc += wide_{r, rows − 1 − r + c}: what belongs to c − r, in its column of `wide`. wide_row 0:
-    /// the same for all rows.
-    void (*add_skewed)(int64_t rows, int64_t columns, const T* wide, int64_t wide_row, T* z,
-                       int64_t row);
-    /// The reverse: wide_{r, rows − 1 − r + c} ← x_rc, 0 elsewhere in its rows + columns − 1 columns.
-    void (*skew)(int64_t rows, int64_t columns, const T* x, int64_t row, T* wide, int64_t wide_row);
+    /// z += scale·wide, each from its place.
+    void (*add_skewed)(const SkewedTile<T>& t);
+    /// The reverse: wide ← scale·Σ z of the places that share a column, 0 where there are none.
+    void (*skew)(const SkewedTile<T>& t);
 };
 
 }  // namespace mercer::attention

@@ -1,5 +1,6 @@
-// Rows that belong to distances: of a tile of queries [i, i + m) and keys [j, j + n), row
-// j − i − m + Tq stands at the tile's lower left corner, and m + n − 1 rows meet it.
+// Rows of a table that belong to distances j − i. A tile of queries [i, i + m) and keys [j, j + n) meets
+// m + n − 1 distances, from j − i − m + 1 at its lower left corner on, and no more rows than the table
+// has: a tile beyond where it clips meets one.
 #pragma once
 
 #include <algorithm>
@@ -19,63 +20,111 @@ template <class T>
 class Skewed {
 public:
     Skewed() = default;
-    /// The rows of one head, filled up with zeros; packed for inner() if `packs`.
-    Skewed(const Problem<T>& p, Slot slot, int64_t head, bool packs, Scratch& scratch)
-        : queries_(p.queries), width_(p.operand[slot].width) {
-        const int64_t all = all_ = p.distances(), have = std::min(all, p.operand[slot].rows);
-        rows_ = p.of(slot, head);
-        if (have < all) {
-            T* const full = scratch.take<T>(all * width_);
-            std::copy_n(rows_, have * width_, full);
-            std::fill(full + have * width_, full + all * width_, T(0));
-            rows_ = full;
-        }
-        if (!packs) return;
-        T* const packed = scratch.take<T>(packed_size<T>(all, width_));
-        pack_transposed(all, width_, rows_, packed);
-        packed_ = packed;
+    /// The table of one head. `inner`, `combined`: which products are asked for; a short table is packed
+    /// for them as a whole, of a long one the rows that a tile meets.
+    Skewed(const Problem<T>& p, Slot slot, int64_t head, bool inner, bool combined,
+           Scratch& scratch)
+        : at_(slot == relative_rows ? p.spec.relative_at : p.spec.value_at),
+          scale_(slot == relative_rows ? T(p.spec.relative_scale) : T(1)),
+          rows_(p.operand[slot].rows),
+          width_(p.operand[slot].width),
+          step_(at_.reversed ? -width_ : width_),
+          table_(p.of(slot, head)) {
+        if (rows_ > most_packed) return;
+        if (inner) inner_ = pack_inner({0, rows_, 0}, scratch);
+        if (combined) combined_ = pack_combined({0, rows_, 0}, scratch);
     }
-    explicit operator bool() const { return rows_; }
+    explicit operator bool() const { return table_; }
     int64_t width() const { return width_; }
-    int64_t first(const TilePlace& t) const { return t.j - t.i - t.m + queries_; }
 
-    /// z_ij += ⟨x_i, row of (i, j)⟩; x: the tile's rows.
+    /// z_ij += scale·⟨x_i, row of (i, j)⟩; x: the tile's rows.
     void add_inner(const TilePlace& t, const T* x, T* z, T* wide) const {
-        const int64_t from = first(t), nr = cpu::gemm_kernels<T>().nr, base = from / nr * nr;
-        multiply<T>({t.m, from + t.m + t.n - 1 - base, width_, x, width_, 1,
-                     packed_ + base * width_, wide, wide_row, false, 0, 0, all_ - base});
-        row_stages<T>().add_skewed(t.m, t.n, wide + (from - base), wide_row, z, tile_keys);
+        const Met met(*this, t);
+        if (met.count == 0) return;
+        Scratch scratch;
+        const int64_t nr = cpu::gemm_kernels<T>().nr,
+                      begin = inner_ ? met.begin / nr * nr : met.begin, before = met.begin - begin;
+        multiply<T>({t.m, before + met.count, width_, x, width_, 1,
+                     inner_ ? inner_ + begin * width_ : pack_inner(met, scratch), wide, wide_row,
+                     false, 0, 0, (inner_ ? rows_ : met.begin + met.count) - begin});
+        row_stages<T>().add_skewed(tile(t, met, z, wide + before, wide_row, scale_));
     }
     /// z_ij += the row of (i, j), of width 1.
     void add_itself(const TilePlace& t, T* z) const {
-        row_stages<T>().add_skewed(t.m, t.n, rows_ + first(t), 0, z, tile_keys);
+        const Met met(*this, t);
+        if (met.count == 0) return;
+        row_stages<T>().add_skewed(tile(t, met, z, const_cast<T*>(table_) + met.begin, 0, T(1)));
     }
-    /// out_i += Σ_j x_ij·row of (i, j). x is left spread in `wide`.
+    /// wide ← scale·x_ij, by the rows of the table that the tile meets.
+    void spread(const TilePlace& t, const T* x, T* wide) const {
+        const Met met(*this, t);
+        if (met.count == 0) return;
+        row_stages<T>().skew(tile(t, met, const_cast<T*>(x), wide, wide_row, scale_));
+    }
+    /// out_i += scale·Σ_j x_ij·row of (i, j). x is left spread in `wide`.
     void add_combined(const TilePlace& t, const T* x, T* out, T* wide) const {
+        const Met met(*this, t);
+        if (met.count == 0) return;
         spread(t, x, wide);
         Scratch scratch;
-        const int64_t count = t.m + t.n - 1;
-        T* const packed = scratch.take<T>(packed_size<T>(width_, count));
-        pack_straight(width_, count, rows_ + first(t) * width_, packed);
-        multiply<T>({t.m, width_, count, wide, wide_row, 1, packed, out, width_, true});
-    }
-    void spread(const TilePlace& t, const T* x, T* wide) const {
-        row_stages<T>().skew(t.m, t.n, x, tile_keys, wide, wide_row);
+        const T* const rows = combined_ ? combined_ : pack_combined(met, scratch);
+        multiply<T>({t.m, width_, met.count, wide, wide_row, 1, rows, out, width_, true,
+                     combined_ ? rows_ : met.count, combined_ ? met.begin : 0});
     }
     /// drow of (i, j) += Σ x_ij·y_i, x spread in `wide`; y: packed straight, the tile's rows from
     /// row y_first of y_rows on.
     void add_gradient(const TilePlace& t, const T* wide, const T* y, int64_t y_rows,
                       int64_t y_first, T* drows) const {
-        multiply<T>({t.m + t.n - 1, width_, t.m, wide, 1, wide_row, y, drows + first(t) * width_,
-                     width_, true, y_rows, y_first});
+        const Met met(*this, t);
+        if (met.count == 0) return;
+        multiply<T>({met.count, width_, t.m, wide, 1, wide_row, y, row(drows, met.begin), step_,
+                     true, y_rows, y_first});
     }
     void add_gradient_itself(const TilePlace& t, const T* wide, T* drows) const {
-        row_stages<T>().add_columns(t.m, t.m + t.n - 1, wide, wide_row, drows + first(t));
+        const Met met(*this, t);
+        row_stages<T>().add_columns(t.m, met.count, wide, wide_row, drows + met.begin);
     }
 
 private:
-    int64_t queries_ = 0, width_ = 0, all_ = 0;
-    const T *rows_ = nullptr, *packed_ = nullptr;
+    // 2 MiB of float32 at width 64, in both forms.
+    static constexpr int64_t most_packed = 4096;
+
+    /// The rows that a tile meets, counted by distance, and how many of its distances come before them.
+    struct Met {
+        int64_t begin, count, before;
+        Met(int64_t b, int64_t n, int64_t first) : begin(b), count(n), before(first) {}
+        Met(const Skewed& s, const TilePlace& t) {
+            const int64_t from = t.j - t.i - t.m + 1;
+            const auto rows = s.at_.met(s.rows_, from, from + t.m + t.n - 1);
+            begin = rows.begin, count = rows.end - rows.begin;
+            before = s.at_.first + begin - from;
+        }
+    };
+    SkewedTile<T> tile(const TilePlace& t, const Met& met, T* z, T* wide, int64_t row,
+                       T scale) const {
+        return {t.m, t.n, z, tile_keys, wide, row, met.before, met.count, at_.clipped, scale};
+    }
+    template <class P>
+    P* row(P* table, int64_t n) const {
+        return table + (at_.reversed ? rows_ - 1 - n : n) * width_;
+    }
+    T* pack_inner(const Met& met, Scratch& scratch) const {
+        T* const out = scratch.take<T>(packed_size<T>(met.count, width_));
+        cpu::gemm_kernels<T>().pack_columns(met.count, width_, row(table_, met.begin), 1, step_,
+                                            out);
+        return out;
+    }
+    T* pack_combined(const Met& met, Scratch& scratch) const {
+        T* const out = scratch.take<T>(packed_size<T>(width_, met.count));
+        cpu::gemm_kernels<T>().pack_columns(width_, met.count, row(table_, met.begin), step_, 1,
+                                            out);
+        return out;
+    }
+
+    Distances at_{};
+    T scale_ = 1;
+    int64_t rows_ = 0, width_ = 0, step_ = 0;
+    const T *table_ = nullptr, *inner_ = nullptr, *combined_ = nullptr;
 };
 
 }  // namespace mercer::attention

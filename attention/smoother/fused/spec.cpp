@@ -73,6 +73,9 @@ std::optional<Prepared> prepare(const Var& q, const Var& k, const Var& v,
                   .filter = filter_of(at, options),
                   .dropout = options.dropout,
                   .report = options.report,
+                  .relative_at = at.relative ? at.relative->at : Distances{},
+                  .value_at = at.value_at,
+                  .relative_scale = at.relative ? at.relative->scale : 1,
                   .at = {},
                   .inputs = 0},
                  {}};
@@ -92,7 +95,8 @@ std::optional<Prepared> prepare(const Var& q, const Var& k, const Var& v,
     if (at.inner && (!add(inner_left, at.inner->queries) || !add(inner_right, at.inner->keys)))
         return std::nullopt;
     if (at.relative) {
-        const auto& [x, rows] = *at.relative;
+        const auto& [x, rows, distances, scale] = *at.relative;
+        if (!x.defined() && distances.reversed) return std::nullopt;
         if (x.defined() && !add(relative_left, x)) return std::nullopt;
         if (!add(relative_rows, x.defined() ? rows : unsqueeze(rows, -1))) return std::nullopt;
     }
@@ -130,9 +134,12 @@ std::vector<Var> smooth_rows(const FusedSpec& spec, std::span<const Var> inputs,
     if (spec.at[inner_left] >= 0) at.inner = InnerTerm{of(inner_left), of(inner_right)};
     if (spec.at[relative_rows] >= 0) {
         const Var x = of(relative_left), rows = of(relative_rows);
-        at.relative = RelativeTerm{x, x.defined() ? rows : squeeze(rows, -1)};
+        at.relative = RelativeTerm{x, x.defined() ? rows : squeeze(rows, -1), spec.relative_at,
+                                   spec.relative_scale};
+        at.relative->at.first += std::max<int64_t>(first, 0);
     }
-    at.value_rows = of(value_rows);
+    at.value_rows = of(value_rows), at.value_at = spec.value_at;
+    at.value_at.first += std::max<int64_t>(first, 0);
     SmootherOptions o;
     o.kernel = {.name = spec.kernel_name,
                 .formula = [f = spec.formula](int64_t) { return f; },

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "attention/smoother/fused/weights_table.h"
+#include "attention/smoother/position/positioned.h"
 #include "attention/smoother/reference.h"
 
 namespace mercer::attention {
@@ -17,7 +18,8 @@ enum Slot : uint8_t {
     values,      // [B…, Tk, D]
     inner_left,  // x, y of an inner term: [B…, Tq, e], [B…, Tk, e]
     inner_right,
-    relative_left,  // x and rows of a relative term: [B…, Tq, e], [B…, R, e]; without x [B…, R, 1]
+    relative_left,  // x and rows of a relative term: [B…, Tq, e], [B…, R, e]; without x [B…, R, 1].
+                    // x may be the queries, the same input
     relative_rows,
     value_rows,  // [B…, R, D]
     weights,     // w of additive scores: [d]
@@ -36,6 +38,8 @@ struct FusedSpec {
     Filter filter;                // with the positions' horizon
     WeightDropout dropout;
     SmootherReport* report;
+    Distances relative_at, value_at;
+    double relative_scale;
     int8_t at[slots];  // which input each slot is, −1: none
     int inputs;        // without parameters, which follow
     bool soft() const { return normaliser == Normaliser::Kind::softmax; }

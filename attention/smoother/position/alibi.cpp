@@ -28,7 +28,8 @@ Positioned place(const Alibi& scheme, const Var& q, const Var& k) {
     const Tensor bias = -abs(Tensor::arange(rows, q.dtype(), double(1 - t.queries - t.offset)));
     const Var slopes = cast(scheme.slopes, q.dtype());
     Positioned out{q, k};
-    out.relative = RelativeTerm{{}, (slopes.rank() ? unsqueeze(slopes, -1) : slopes) * bias};
+    out.relative =
+        RelativeTerm{{}, (slopes.rank() ? unsqueeze(slopes, -1) : slopes) * bias, {1 - t.queries}};
     if (scheme.causal) out.horizon = t.offset;
     return out;
 }

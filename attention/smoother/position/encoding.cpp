@@ -1,9 +1,31 @@
 #include "attention/smoother/position/encoding.h"
 
+#include <algorithm>
+
 #include "autograd/functions.h"
 #include "engine/error.h"
 
 namespace mercer {
+
+namespace {
+
+// Row by row the definition.
+Var encoded(const char* name, const Var& positions, int64_t width, DType dtype,
+            const EncodingOptions& options) {
+    const bool fairseq = options.layout == EncodingLayout::fairseq;
+    const int64_t pairs = width / 2;
+    const Var t = cast(positions, DType::f64);
+    const Var angles = pair_angles(name, fairseq ? t + double(options.padding_index + 1) : t, pairs,
+                                   double(fairseq ? pairs - 1 : pairs), options.base);
+    const Var s = cast(sin(angles), dtype), c = cast(cos(angles), dtype);
+    const Var table =
+        join_pairs(s, c,
+                   options.layout == EncodingLayout::interleaved ? PairLayout::interleaved
+                                                                 : PairLayout::halves);
+    return fairseq ? masked_fill(table, equal(unsqueeze(t, -1), -1.0), 0) : table;
+}
+
+}  // namespace
 
 Var sinusoidal_encoding(const Var& positions, int64_t width, DType dtype,
                         const EncodingOptions& options) {
@@ -14,15 +36,17 @@ Var sinusoidal_encoding(const Var& positions, int64_t width, DType dtype,
                                    (fairseq ? "4 or more for this layout" : "2 or more"));
     if (!is_floating(dtype))
         throw DTypeError(name, "sines are f32 or f64, not " + std::string(name_of(dtype)));
-    const int64_t pairs = width / 2;
-    const Var t = cast(positions, DType::f64);
-    const Var angles = pair_angles(name, fairseq ? t + double(options.padding_index + 1) : t, pairs,
-                                   double(fairseq ? pairs - 1 : pairs), options.base);
-    const Var table =
-        join_pairs(sin(angles), cos(angles),
-                   options.layout == EncodingLayout::interleaved ? PairLayout::interleaved
-                                                                 : PairLayout::halves);
-    return cast(fairseq ? masked_fill(table, equal(unsqueeze(t, -1), -1.0), 0) : table, dtype);
+    constexpr int64_t rows = 1024;  // at a time, where no tape keeps their angles
+    const int64_t length = positions.rank() == 1 ? positions.count() : 0;
+    if (length <= rows || !positions.is_constant())
+        return encoded(name, positions, width, dtype, options);
+    Tensor out = Tensor::empty({length, width}, dtype);
+    for (int64_t first = 0; first < length; first += rows) {
+        const int64_t end = std::min(first + rows, length);
+        Tensor part = slice(out, 0, first, end);
+        encoded(name, slice(positions, 0, first, end), width, dtype, options).value().copy_to(part);
+    }
+    return out;
 }
 
 Tensor token_positions(const Tensor& visible) {

@@ -30,19 +30,20 @@ Positioned place(const Grid& scheme, const Var& q, const Var& k) {
         throw ShapeError("grid", "rows " + to_string(scheme.rows.shape()) + " and columns " +
                                      to_string(scheme.columns.shape()) + " do not make up keys " +
                                      to_string(k.shape()) + "; the length must be height·width");
-    const double root = std::sqrt(double(q.size(-1)));
-    // [h_r, w_c] for every cell: the sum of both inner products is theirs.
+    // [h_r, w_c] for every cell: the sum of both inner products is theirs. Both sides bear a half of the
+    // 1/√d, so that they are one.
+    const double root = std::pow(double(q.size(-1)), -0.25);
     const int64_t heads = std::max(scheme.rows.rank() > 2 ? scheme.rows.size(0) : 1,
                                    scheme.columns.rank() > 2 ? scheme.columns.size(0) : 1);
     const auto spread = [&](const Var& x, int axis) {
-        return broadcast_to(unsqueeze(x, axis), {heads, height, width, x.size(-1)});
+        return broadcast_to(unsqueeze(x * root, axis), {heads, height, width, x.size(-1)});
     };
     const Var cells = concat({spread(scheme.rows, -2), spread(scheme.columns, -3)}, -1);
     Shape shape = cells.shape();
     shape.erase(shape.rank() - 2);
     shape[shape.rank() - 2] = t.keys;
     const Var both = reshape(cells, shape);
-    return {q, k, InnerTerm{both * (1 / root), both}};
+    return {q, k, InnerTerm{both, both}};
 }
 
 }  // namespace mercer

@@ -10,19 +10,17 @@
 namespace mercer {
 namespace {
 
-// A table of 2c + 1 rows as rows of a relative term.
-Var rows_of(const char* operation, const Var& table, const PairLengths& t, bool reversed) {
+// What the 2c + 1 rows of a table belong to.
+Distances distances_of(const char* operation, const Var& table, const PairLengths& t,
+                       bool reversed) {
     const int64_t rows = table.size(-2);
     if (rows % 2 == 0)
         throw ShapeError(operation, "table " + to_string(table.shape()) +
                                         " needs an odd number 2c + 1 of rows, for −c to c");
-    return index_select(table, clipped_rows(t, rows / 2, reversed), -2);
+    return {t.offset - rows / 2, true, reversed};
 }
 
-// q, or q/√d.
-Var scale(const Var& q, bool scaled) {
-    return scaled ? q * (1 / std::sqrt(double(q.size(-1)))) : q;
-}
+double scale(const Var& q, bool scaled) { return scaled ? 1 / std::sqrt(double(q.size(-1))) : 1; }
 
 }  // namespace
 
@@ -32,10 +30,12 @@ Positioned place(const Lookup& scheme, const Var& q, const Var& k) {
     require_parameter(name, "table", scheme.table, 2, q, q.size(-1));
     Positioned out{q, k};
     out.relative =
-        RelativeTerm{scale(q, scheme.scaled), rows_of(name, scheme.table, t, scheme.reversed)};
+        RelativeTerm{q, scheme.table, distances_of(name, scheme.table, t, scheme.reversed),
+                     scale(q, scheme.scaled)};
     if (scheme.values.defined()) {
         require_parameter(name, "table of values", scheme.values, 2, q, -1);
-        out.value_rows = rows_of(name, scheme.values, t, scheme.reversed);
+        out.value_rows = scheme.values;
+        out.value_at = distances_of(name, scheme.values, t, scheme.reversed);
     }
     return out;
 }
@@ -46,7 +46,9 @@ Var relative_values(const Lookup& scheme, const Var& weights) {
         throw ShapeError(name, "weights " + to_string(weights.shape()) + " need two axes or more");
     const PairLengths t = pair_lengths(name, weights.size(-2), weights.size(-1), scheme.offset);
     require_parameter(name, "table of values", scheme.values, 2, weights, -1);
-    return matmul(relative_unshift(weights), rows_of(name, scheme.values, t, scheme.reversed));
+    const Distances at = distances_of(name, scheme.values, t, scheme.reversed);
+    return matmul(relative_unshift(weights),
+                  rows_of_distances(scheme.values, -2, at, t.queries, t.keys));
 }
 
 Positioned place(const Skew& scheme, const Var& q, const Var& k) {
@@ -62,9 +64,8 @@ Positioned place(const Skew& scheme, const Var& q, const Var& k) {
         throw ShapeError("skew", "table " + to_string(scheme.table.shape()) +
                                      " has fewer rows than " + std::to_string(t.keys) +
                                      " keys; make it longer, or use lookup, which clips");
-    const Var near = slice(scheme.table, -2, rows - t.keys, rows);
     Positioned out{q, k};
-    out.relative = RelativeTerm{scale(q, scheme.scaled), near};
+    out.relative = RelativeTerm{q, scheme.table, {t.offset - rows + 1}, scale(q, scheme.scaled)};
     out.horizon = t.offset;
     return out;
 }

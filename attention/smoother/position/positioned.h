@@ -8,6 +8,7 @@
 // heads has a leading axis H, the size of q's third last axis (or 1); without it, it is shared.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -19,10 +20,29 @@ namespace mercer {
 struct InnerTerm {
     Var queries, keys;
 };
-/// ⟨x_i, r_{j − i + Tq − 1}⟩, or r itself where there are no x: rows r [R, e] or [H, R, e]; without x
-/// [R] or [H, R]. R ≤ Tq + Tk − 1; rows beyond are 0.
+/// Which row r_{j − i} of a table belongs to a pair: the first row to j − i = first, and so on; or
+/// reversed, the last row to first. Beyond the rows: 0, or clipped, the nearest row.
+struct Distances {
+    int64_t first;
+    bool clipped = false, reversed = false;
+
+    /// Of `rows`, counted from that of `first`, the ones that j − i in [from, to) meets.
+    struct Rows {
+        int64_t begin, end;
+    };
+    Rows met(int64_t rows, int64_t from, int64_t to) const {
+        const int64_t one = clipped && rows > 0;
+        if (from >= to) return {0, 0};
+        return {std::clamp<int64_t>(from - first, 0, rows - one),
+                std::clamp<int64_t>(to - first, one, rows)};
+    }
+};
+/// scale·⟨x_i, r_{j − i}⟩, or r_{j − i} itself where there are no x: rows [R, e] or [H, R, e]; without
+/// x [R] or [H, R].
 struct RelativeTerm {
     Var queries, rows;
+    Distances at;
+    double scale = 1;
 };
 
 /// log k = log kernel(q, k) + the terms.
@@ -32,8 +52,9 @@ struct Positioned {
     std::optional<RelativeTerm> relative{};
     /// Keys j > i + horizon are hidden.
     std::optional<int64_t> horizon{};
-    /// Σ_j w_ij·r_{j − i + Tq − 1} joins the output: rows as above, of the values' width.
+    /// Σ_j w_ij·r_{j − i} joins the output: rows as above, of the values' width.
     Var value_rows{};
+    Distances value_at{};
 
     /// All of it for all pairs: broadcasts to [B…, Tq, Tk]; undefined where the scheme has none. −∞
     /// beyond the horizon.

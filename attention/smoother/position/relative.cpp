@@ -49,14 +49,20 @@ Var hide_future(const Var& term, const PairLengths& t) {
     return masked_fill(term, not_equal(future, 0.0), -std::numeric_limits<double>::infinity());
 }
 
-Tensor clipped_rows(const PairLengths& t, int64_t c, bool reversed) {
-    const int64_t rows = std::max<int64_t>(t.queries + t.keys - 1, 0);
-    Tensor out = Tensor::empty({rows}, DType::i64);
-    for (int64_t r = 0; r < rows; ++r) {
-        const int64_t ahead = r - (t.queries - 1) - t.offset;  // j − i, both in place
-        out.mutable_data<int64_t>()[r] = std::clamp(reversed ? -ahead : ahead, -c, c) + c;
+Var rows_of_distances(const Var& rows, int axis, const Distances& at, int64_t queries,
+                      int64_t keys) {
+    const int64_t have = rows.size(axis), nearest = std::min<int64_t>(1 - queries, 0);
+    Tensor index = Tensor::empty({std::max<int64_t>(keys - nearest, 0)}, DType::i64);
+    bool beyond = false;
+    for (int64_t n = 0; n < index.count(); ++n) {
+        const auto [row, end] = at.met(have, nearest + n, nearest + n + 1);
+        beyond = beyond || row == end;
+        index.mutable_data<int64_t>()[n] = row == end ? have : at.reversed ? have - end : row;
     }
-    return out;
+    if (!beyond) return index_select(rows, index, axis);
+    Shape zero = rows.shape();
+    zero[rows.rank() + axis] = 1;
+    return index_select(concat({rows, Tensor::zeros(zero, rows.dtype())}, axis), index, axis);
 }
 
 Var Positioned::term() const {
@@ -65,25 +71,16 @@ Var Positioned::term() const {
     const auto add = [&](const Var& x) { sum = sum.defined() ? sum + x : x; };
     if (inner) add(matmul(inner->queries, transpose(inner->keys)));
     if (relative) {
-        const auto& [x, rows] = *relative;
-        // Distances without a row have 0.
-        const auto shifted = [&](const Var& all) {
-            const int64_t missing = keys - all.size(-1);
-            if (missing <= 0) return relative_shift(all, keys);
-            const Dims none = Dims::filled(all.rank(), 0);
-            Dims after = none;
-            after[all.rank() - 1] = missing;
-            return relative_shift(pad(all, std::span(none.begin(), none.end()),
-                                      std::span(after.begin(), after.end())),
-                                  keys);
-        };
+        const auto& [x, table, at, scale] = *relative;
+        const Var rows = rows_of_distances(table, x.defined() ? -2 : -1, at, queries, keys);
         if (x.defined()) {
-            add(shifted(matmul(x, transpose(rows))));
+            const Var products = matmul(x, transpose(rows));
+            add(relative_shift(scale == 1 ? products : products * scale, keys));
         } else {
             Shape shape = rows.shape();
             shape.push_back(shape.back());
             shape[shape.rank() - 2] = queries;
-            add(shifted(broadcast_to(unsqueeze(rows, -2), shape)));
+            add(relative_shift(broadcast_to(unsqueeze(rows, -2), shape), keys));
         }
     }
     return sum.defined() && horizon ? hide_future(sum, {queries, keys, *horizon}) : sum;

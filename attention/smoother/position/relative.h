@@ -43,8 +43,8 @@ Var hide_future(const Var& term, const PairLengths& t);
 MERCER_API Var relative_shift(const Var& x, int64_t keys);
 /// The inverse: w [..., Tq, Tk] to [..., Tq, Tq + Tk − 1], w_ij in column j − i + Tq − 1.
 MERCER_API Var relative_unshift(const Var& w);
-/// Where row r of a term's rows looks a table up: row clamp(s, −c, c) + c of 2c + 1, s = j − i or,
-/// reversed, i − j. [Tq + Tk − 1]
-Tensor clipped_rows(const PairLengths& t, int64_t c, bool reversed);
+/// The rows of j − i = 1 − Tq, 2 − Tq, …, Tk − 1, along `axis`: what the shift and its inverse meet.
+Var rows_of_distances(const Var& rows, int axis, const Distances& at, int64_t queries,
+                      int64_t keys);
 
 }  // namespace mercer

@@ -34,8 +34,9 @@ struct TransformerXl {
     /// Of PE; Tsai's Eq. 5 has interleaved.
     EncodingLayout layout = EncodingLayout::halves;
 };
-/// q + u and the term (q + v)·W_R PE(i + Tk − Tq − j)/√d, by the relative shift: O(Tq·(Tk + Tq)·d)
-/// time, O(Tq·(Tk + Tq)) memory. ShapeError also where Tk < Tq.
+/// q + u and the term (q + v)·W_R PE(i + Tk − Tq − j)/√d: with c = (q + v)·W_Rᵀ/√d an inner product, as
+/// in log_sinusoid_kernel; where distances are clamped (and for fairseq's layout), c and a table of PE.
+/// ShapeError also where Tk < Tq.
 MERCER_API Positioned place(const TransformerXl& scheme, const Var& q, const Var& k);
 
 /// [memory; x] along the length; no gradient goes into the memory (segment recurrence, section 3.2).
