@@ -70,7 +70,7 @@ public:
         if (x_.view.look(p_.spec.filter, p_.tile(h_.head, i, block_, at_.j, tile_.k.n)) ==
             TileClass::empty)
             return;
-        const int64_t strip = x_.view.strip(block_);
+        const int64_t strip = x_.view.strip(block_, sizeof(T));
         for (first_ = 0; first_ < block_; first_ += strip) {
             at_.i = i + first_, at_.m = std::min(strip, block_ - first_);
             columns_ = x_.view.extent(first_, at_.m);

@@ -7,6 +7,7 @@
 #include "attention/smoother/fused/fused.h"
 #include "attention/smoother/fused/tile.h"
 #include "attention/smoother/placed.h"
+#include "engine/cpu/caches.h"
 #include "engine/operation.h"
 #include "engine/parallel.h"
 
@@ -81,8 +82,11 @@ private:
 template <class T>
 struct Stage {
     T *z, *wide, *keep, *parts, *more_parts, *factor;
+    T* out;                // here while it is summed, for its own memory is far away
+    T* queries = nullptr;  // packed, where products read them
 
     Stage(const Problem<T>& p, int64_t rows, int64_t columns, Scratch& scratch) {
+        if (p.product()) queries = scratch.take<T>(rows * p.width);
         z = scratch.take<T>(rows * columns);
         wide =
             p.has(relative_left) || p.has(value_rows) ? scratch.take<T>(rows * wide_row) : nullptr;
@@ -91,6 +95,8 @@ struct Stage {
         std::fill_n(parts, rows * sum_lanes, T(0));
         std::fill_n(more_parts, rows * sum_lanes, T(0));
         factor = scratch.take<T>(rows);
+        out = scratch.take<T>(rows * p.values);
+        std::fill_n(out, rows * p.values, T(0));
     }
 };
 
@@ -106,8 +112,16 @@ struct Block {
     const Problem<T>& p;
     const PackedHead<T>& packed;
     int64_t head, i, m;
-    Results<T> to;  // from the block's first row on
+    Results<T> to;   // from the block's first row on
+    Ahead<T> ahead;  // what comes next
     std::vector<char> poisoned = {};
+
+    /// Packs the queries.
+    void begin(const Stage<T>& x) const {
+        if (x.queries)
+            cpu::gemm_kernels<T>().pack_rows(m, p.width, packed.side.q + i * p.width, p.width, 1,
+                                             x.queries);
+    }
 
     /// body(piece) for all that is seen.
     template <class Body>
@@ -120,7 +134,7 @@ struct Block {
             const KeyTile<T>& k = packed.tiles[size_t(t)];
             view.look(p.spec.filter, p.tile(head, i, m, k.j, k.n), packed.poisoned);
             if (packed.poisoned) note_poison(k, view);
-            const int64_t strip = view.strip(m);
+            const int64_t strip = view.strip(m, sizeof(T));
             for (int64_t r = 0; r < m; r += strip) {
                 const int64_t rows = std::min(strip, m - r);
                 const Extent columns = view.extent(r, rows);
@@ -135,11 +149,19 @@ struct Block {
                 poisoned[size_t(r)] |= char(view.sees(r, c));
     }
     /// The piece's z, rows tile_keys apart.
-    void logs(const Piece& x, T* z, T* wide) const {
+    void logs(const Piece& x, const Stage<T>& stage) {
         const KeyTile<T>& k = packed.tiles[size_t(x.t)];
-        tile_scores(p, packed.side, k, i + x.first, x.rows, x.columns, z);
+        T *const z = stage.z, *const wide = stage.wide;
+        tile_scores(p, packed.side, k, i + x.first, x.rows, x.columns, z, packed_rows(x, stage),
+                    &ahead);
         tile_logs(p, packed.side, k, packed.relative, {i + x.first, x.rows, k.j, x.columns.end}, z,
                   z, wide);
+    }
+    /// The piece's queries among the packed, if they are strips of their own there.
+    const T* packed_rows(const Piece& x, const Stage<T>& stage) const {
+        const int64_t mr = cpu::gemm_kernels<T>().mr, left = m - x.first - x.rows;
+        const bool whole = x.rows == m, strips = x.rows % mr == 0 && (left == 0 || 2 * left >= mr);
+        return stage.queries && (whole || strips) ? stage.queries + x.first * p.width : nullptr;
     }
     LogTile<T> log_tile(const Piece& x, const TileView& view, T* z) const {
         LogTile<T> t{.rows = x.rows,
@@ -174,40 +196,41 @@ struct Block {
     void softmax() {
         Scratch scratch;
         const Stage<T> x(p, m, tile_keys, scratch);
+        begin(x);
         const WeightTable<T>& stages = weight_stages<T>();
         T *const max = to.statistics.of[0], *const share = to.statistics.of[1];
         std::fill_n(max, m, -std::numeric_limits<T>::infinity());
         TileView view(m, scratch);
         for_pieces(view, [&](const Piece& piece) {
             const int64_t r = piece.first;
-            logs(piece, x.z, x.wide);
+            logs(piece, x);
             stages.soften(log_tile(piece, view, x.z), max + r, x.parts + r * sum_lanes,
                           to.entropy ? x.more_parts + r * sum_lanes : nullptr, x.factor);
-            row_stages<T>().rescale(piece.rows, p.values, to.out + r * p.values, p.values,
-                                    x.factor);
+            row_stages<T>().rescale(piece.rows, p.values, x.out + r * p.values, p.values, x.factor);
             drop(piece, x.z, x.keep);
-            add_values(piece, x.z, to.out, x.wide);
+            add_values(piece, x.z, x.out, x.wide);
         });
         stages.finish_softmax(m, max, x.parts, x.more_parts, share, to.entropy);
-        row_stages<T>().rescale(m, p.values, to.out, p.values, share);
+        row_stages<T>().scaled(m, p.values, x.out, share, to.out);
     }
 
     void divide(SmootherReport& report) {
         Scratch scratch;
         const Stage<T> x(p, m, tile_keys, scratch);
+        begin(x);
         const WeightTable<T>& stages = weight_stages<T>();
         TileView view(m, scratch);
         for_pieces(view, [&](const Piece& piece) {
             const int64_t r = piece.first;
-            logs(piece, x.z, x.wide);
+            logs(piece, x);
             stages.gather(log_tile(piece, view, x.z), x.parts + r * sum_lanes,
                           x.more_parts + r * sum_lanes);
             drop(piece, x.z, x.keep);
-            add_values(piece, x.z, to.out, x.wide);
+            add_values(piece, x.z, x.out, x.wide);
         });
         T *const instead = to.statistics.of[0], *const share = to.statistics.of[1];
         stages.finish_division(m, x.parts, x.more_parts, share, x.factor);
-        row_stages<T>().rescale(m, p.values, to.out, p.values, share);
+        row_stages<T>().scaled(m, p.values, x.out, share, to.out);
         for (int64_t r = 0; r < m; ++r) {
             instead[r] = T(-1);
             if (x.factor[r] != T(0))
@@ -249,6 +272,7 @@ struct Block {
         T* const panel = scratch.take<T>(m * row);
         std::fill_n(panel, m * row, -std::numeric_limits<T>::infinity());
         const Stage<T> x(p, m, tile_keys, scratch);
+        begin(x);
         T* const e = to.escort ? scratch.take<T>(whole) : nullptr;
         const WeightTable<T>& stages = weight_stages<T>();
         std::vector<Extent> extents(size_t(tiles), Extent{0, 0});
@@ -256,7 +280,7 @@ struct Block {
         for_pieces(view, [&](const Piece& piece) {
             Extent& all = extents[size_t(piece.t)];
             all.end = std::max(all.end, piece.columns.end);
-            logs(piece, x.z, x.wide);
+            logs(piece, x);
             if (view.partial()) stages.hide(log_tile(piece, view, x.z));
             for (int64_t r = 0; r < piece.rows; ++r)
                 std::copy_n(x.z + r * tile_keys, piece.columns.end,
@@ -273,11 +297,12 @@ struct Block {
                 kind, {.rows = m, .columns = columns, .z = x.z, .row = tile_keys, .scale = T(1)},
                 epsilon, to.statistics, e, x.parts);
             drop(piece, x.z, x.keep);
-            add_values(piece, x.z, to.out, x.wide);
+            add_values(piece, x.z, x.out, x.wide);
             if (!e) continue;
             if (x.keep) row_stages<T>().times(m, columns, e, x.keep, tile_keys, e);
             add_values(piece, e, to.escort, x.wide);
         }
+        std::copy_n(x.out, m * p.values, to.out);
         if (!e) return;
         for (int64_t r = 0; r < m; ++r) {
             T sum(0);
@@ -304,7 +329,8 @@ public:
                     const PackedHead<T> packed(p_, head, scratch);
                     if (!packed.finite) finite_ = false;
                     if (!finite_) return;
-                    for (int64_t b = 0; b < blocks; ++b) block(packed, head, b * step, step);
+                    for (int64_t b = 0; b < blocks; ++b)
+                        block(packed, head, head + 1 < end ? head + 1 : p_.heads, b * step, step);
                 }
             });
         } else {
@@ -313,7 +339,8 @@ public:
                 const PackedHead<T> packed(p_, head, scratch);
                 if (!packed.finite) return false;
                 parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
-                    for (int64_t b = begin; b < end; ++b) block(packed, head, b * step, step);
+                    for (int64_t b = begin; b < end; ++b)
+                        block(packed, head, p_.heads, b * step, step);
                 });
             }
         }
@@ -327,7 +354,7 @@ public:
     }
 
 private:
-    void block(const PackedHead<T>& packed, int64_t head, int64_t i, int64_t step) {
+    void block(const PackedHead<T>& packed, int64_t head, int64_t next, int64_t i, int64_t step) {
         const int64_t m = std::min(step, p_.queries - i), row = head * p_.queries + i;
         const bool sparse = p_.spec.sparse();
         Statistics<T> s{};
@@ -338,9 +365,8 @@ private:
         if (sparse && wants_.gradient) to.escort = r_.mean.mutable_data<T>() + row * p_.values;
         if (wants_.measures)
             to.entropy = r_.measures.mutable_data<T>() + p_.heads * p_.queries + row;
-        std::fill_n(to.out, m * p_.values, T(0));
         if (to.escort) std::fill_n(to.escort, m * p_.values, T(0));
-        Block<T> b{p_, packed, head, i, m, to};
+        Block<T> b{p_, packed, head, i, m, to, ahead(head, next, i, step)};
         if (p_.spec.soft()) {
             b.softmax();
         } else if (p_.spec.divides()) {
@@ -359,6 +385,26 @@ private:
         const std::lock_guard lock(mutex_);
         for (int64_t r = 0; r < m; ++r)
             if (b.poisoned[size_t(r)]) poisoned_.push_back(row + r);
+    }
+    /// What comes after queries [i, i + step): where results go, the next ones, and if it fits the
+    /// second-level cache beside this head, a part of the next.
+    Ahead<T> ahead(int64_t head, int64_t next, int64_t i, int64_t step) const {
+        Ahead<T> a;
+        const int64_t m = std::min(step, p_.queries - i), end = i + m;
+        a.add(r_.out.data<T>() + (head * p_.queries + i) * p_.values, m * p_.values);
+        const auto rows = [&](Slot slot, int64_t h, int64_t first, int64_t last) {
+            const int64_t width = p_.operand[slot].width;
+            a.add(p_.of(slot, h) + first * width, (last - first) * width);
+        };
+        if (end < p_.queries)
+            rows(queries, head, end, std::min(end + step, p_.queries));
+        else if (next < p_.heads)
+            rows(queries, next, 0, std::min(step, p_.queries));
+        const int64_t size = p_.keys * (p_.width + p_.values) * int64_t(sizeof(T));
+        if (next >= p_.heads || 4 * size > cpu::caches().l2) return a;
+        for (const Slot slot : {keys, Slot::values})
+            rows(slot, next, p_.keys * i / p_.queries, p_.keys * end / p_.queries);
+        return a;
     }
     /// Queries that see NaN or infinities get NaN; D of the backward pass is made of what they would
     /// be without.

@@ -23,7 +23,6 @@ const attention::WeightTable<double>& attend_weights_f64();
 
 namespace mercer::attention {
 
-constexpr int64_t tile_keys = 128;     // a constant: sums of a row are cut here
 constexpr int64_t block_queries = 56;  // does not show in results, but in those of tables
 
 template <class T>
@@ -48,6 +47,35 @@ const WeightTable<T>& weight_stages() {
         return attend_weights_f64();
 }
 
+/// Memory that products bring to the second-level cache while they run: a line every few steps.
+template <class T>
+class Ahead {
+public:
+    void add(const T* at, int64_t elements) {
+        if (elements > 0) ranges_.push_back({at, at + elements});
+    }
+    /// What the block's tiles have time for is taken off.
+    void give(cpu::GemmBlock<T>& block, const cpu::GemmTable<T>& gemm) {
+        constexpr int64_t line = 64 / sizeof(T);
+        const int64_t of_tile = block.k / gemm.steps * line,
+                      tiles =
+                          (block.m + gemm.mr - 1) / gemm.mr * ((block.n + gemm.nr - 1) / gemm.nr);
+        for (int f = 0; f < 2 && of_tile > 0 && !ranges_.empty(); ++f) {
+            Range& r = ranges_.back();
+            const int64_t wanted = std::min(tiles, (r.end - r.at + of_tile - 1) / of_tile);
+            block.ahead[f] = {r.at, wanted, 1, of_tile, 0, line};
+            r.at += wanted * of_tile;
+            if (r.at >= r.end) ranges_.pop_back();
+        }
+    }
+
+private:
+    struct Range {
+        const T *at, *end;
+    };
+    std::vector<Range> ranges_;
+};
+
 /// c(m×n) (+)= a·b, b packed by columns.
 template <class T>
 struct Product {
@@ -60,6 +88,8 @@ struct Product {
     bool accumulate;
     int64_t b_depth = 0, b_first = 0;  // of b only rows [b_first, b_first + k) of b_depth
     int64_t b_columns = 0;  // of which n are used: whole panels are computed, c has room for them
+    bool a_packed = false;
+    Ahead<T>* ahead = nullptr;
 };
 template <class T>
 void multiply(const Product<T>& x) {
@@ -74,6 +104,8 @@ void multiply(const Product<T>& x) {
     block.a = x.a, block.a_row = x.a_row, block.a_col = x.a_col;
     block.b = x.b, block.b_depth = x.b_depth, block.b_first = x.b_first;
     block.c = x.c, block.c_row = x.c_row, block.c_col = 1;
+    block.a_packed = x.a_packed;
+    if (x.ahead) x.ahead->give(block, gemm);
     gemm.multiply(block);
 }
 /// Elements that b(k×n), packed, takes.

@@ -26,6 +26,15 @@ void rescale(int64_t rows, int64_t columns, T* out, int64_t row, const T* factor
 }
 
 template <class T>
+void scaled(int64_t rows, int64_t columns, const T* x, const T* factor, T* out) {
+    for (int64_t r = 0; r < rows; ++r, x += columns, out += columns) {
+        const Vec<T> f(factor[r]);
+        write_run(out, columns, false,
+                  [&](int64_t i, int count) MERCER_STEP { return load(x + i, count, T(1)) * f; });
+    }
+}
+
+template <class T>
 void inner(int64_t rows, int64_t columns, const T* a, const T* b, int64_t row, T* out) {
     for (int64_t r = 0; r < rows; ++r, a += row, b += row) {
         Canonical<T, SumOp> sum;
@@ -138,9 +147,9 @@ void skew(const attention::SkewedTile<T>& t) {
 }
 
 template <class T>
-constexpr attention::RowTable<T> table = {finite<T>,    rescale<T>,     inner<T>,
-                                          times<T>,     add_columns<T>, add_rows<T>,
-                                          add_norms<T>, add_skewed<T>,  skew<T>};
+constexpr attention::RowTable<T> table = {finite<T>,     rescale<T>,     scaled<T>,   inner<T>,
+                                          times<T>,      add_columns<T>, add_rows<T>, add_norms<T>,
+                                          add_skewed<T>, skew<T>};
 
 }  // namespace
 

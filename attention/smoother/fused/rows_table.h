@@ -25,6 +25,8 @@ struct RowTable {
     bool (*finite)(const T* x, int64_t n);
     /// out row ← factor·out row, where that changes it.
     void (*rescale)(int64_t rows, int64_t columns, T* out, int64_t row, const T* factor);
+    /// out row ← factor·x row, of dense rows.
+    void (*scaled)(int64_t rows, int64_t columns, const T* x, const T* factor, T* out);
     /// Σ_c a·b of each row.
     void (*inner)(int64_t rows, int64_t columns, const T* a, const T* b, int64_t row, T* out);
     /// x ← x∘y.

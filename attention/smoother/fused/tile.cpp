@@ -1,7 +1,9 @@
 #include "attention/smoother/fused/tile.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "engine/cpu/caches.h"
 #include "engine/cpu/pointwise.h"
 
 namespace mercer::attention {
@@ -95,7 +97,13 @@ TileClass TileView::look(const Filter& filter, const FilterTile& tile, bool flag
     return class_;
 }
 
-int64_t TileView::strip(int64_t rows) const { return partial() ? 14 : rows; }
+int64_t TileView::strip(int64_t rows, int64_t bytes) const {
+    constexpr int64_t few = 14;
+    if (partial()) return few;
+    // Of the first-level cache half and a little.
+    const int64_t fit = cpu::caches().l1 * 3 / 5 / (tile_keys * bytes);
+    return std::min(rows, std::max(few, fit / few * few));
+}
 
 Extent TileView::extent(int64_t first_row, int64_t rows) const {
     if (!partial()) return {0, columns_};
@@ -117,14 +125,15 @@ Extent TileView::extent(int64_t first_row, int64_t rows) const {
 
 template <class T>
 void tile_scores(const Problem<T>& p, const QuerySide<T>& side, const KeyTile<T>& k, int64_t i,
-                 int64_t m, Extent columns, T* s) {
+                 int64_t m, Extent columns, T* s, const T* packed, Ahead<T>* ahead) {
     const T* q = side.q + i * p.width;
     if (p.product()) {
         // A formula's slopes of what is not computed might be NaN.
         const int64_t nr = cpu::gemm_kernels<T>().nr, first = p.affine ? columns.first : 0,
                       from = first / nr * nr;
-        multiply<T>({m, columns.end - from, p.width, q, p.width, 1, k.keys + from * p.width,
-                     s + from, tile_keys, false, 0, 0, k.n - from});
+        multiply<T>({m, columns.end - from, p.width, packed ? packed : q, p.width, 1,
+                     k.keys + from * p.width, s + from, tile_keys, false, 0, 0, k.n - from,
+                     packed != nullptr, ahead});
         return;
     }
     const bool additive = p.spec.score == Kernel::Score::additive;
@@ -177,7 +186,7 @@ void formula_backward(const Problem<T>& p, const QuerySide<T>& side, const KeyTi
     template KeyTile<T> pack_keys(const Problem<T>&, int64_t, int64_t, const KeyNorms<T>&, T*,    \
                                   T*);                                                            \
     template void tile_scores(const Problem<T>&, const QuerySide<T>&, const KeyTile<T>&, int64_t, \
-                              int64_t, Extent, T*);                                               \
+                              int64_t, Extent, T*, const T*, Ahead<T>*);                          \
     template void tile_logs(const Problem<T>&, const QuerySide<T>&, const KeyTile<T>&,            \
                             const Skewed<T>&, const TilePlace&, const T*, T*, T*);                \
     template void formula_backward(const Problem<T>&, const QuerySide<T>&, const KeyTile<T>&,     \

@@ -53,8 +53,9 @@ public:
     bool partial() const { return class_ == TileClass::partial; }
     bool sees(int64_t r, int64_t c) const { return !partial() || mask_[r * columns_ + c]; }
     Extent extent(int64_t first_row, int64_t rows) const;
-    /// Rows that are worked on at once: few, where each strip has an extent of its own.
-    int64_t strip(int64_t rows) const;
+    /// Rows that are worked on at once: what the first-level cache holds of elements so many bytes
+    /// large, or few, where each strip has an extent of its own.
+    int64_t strip(int64_t rows, int64_t bytes) const;
     /// Fills in what a tile's rows from first_row on see.
     template <class T>
     void show(LogTile<T>& t, int64_t first_row) const {
@@ -71,10 +72,11 @@ private:
     bool flags_ = false;
 };
 
-/// Scores of a tile, rows tile_keys apart.
+/// Scores of a tile, rows tile_keys apart. packed: the queries, if not to be read where they are.
 template <class T>
 void tile_scores(const Problem<T>& p, const QuerySide<T>& side, const KeyTile<T>& k, int64_t i,
-                 int64_t m, Extent columns, T* s);
+                 int64_t m, Extent columns, T* s, const T* packed = nullptr,
+                 Ahead<T>* ahead = nullptr);
 /// z from them, which may be the same memory. Where all is affine, nothing to do.
 template <class T>
 void tile_logs(const Problem<T>& p, const QuerySide<T>& side, const KeyTile<T>& k,

@@ -11,7 +11,6 @@ using attention::LogTile;
 using attention::SparseKind;
 using attention::Statistics;
 using attention::sum_lanes;
-static_assert(sum_lanes == canonical_lanes);
 
 /// The lanes that are seen; a register's width of bytes is read.
 template <class T>
@@ -48,10 +47,6 @@ struct LogRow {
           columns(t.intervals ? t.intervals[r] : TileColumns{0, t.columns}),
           scale(t.scale),
           hidden(h) {}
-    /// Whether scale·z for columns [first, end) is all of it.
-    MERCER_INLINE bool plain() const {
-        return !seen && !terms && columns.first % canonical_lanes == 0;
-    }
     MERCER_INLINE Vec<T> operator()(int64_t i, int count) const {
         Vec<T> v = load(z + i, count, hidden);
         v = terms ? fma(v, scale, load(terms + i, count, T(0))) : v * scale;
@@ -67,112 +62,188 @@ struct LogRow {
     MERCER_INLINE Vec<T> shown(Vec<T> v, int64_t i) const { return show(v, i, Vec<T>(T(0))); }
 };
 
-/// 0 in the columns of row z outside [first, end).
-template <class T>
-MERCER_INLINE void clear_outside(T* z, TileColumns seen, int64_t columns) {
-    const auto zero = [](int64_t, int) MERCER_STEP { return Vec<T>(T(0)); };
-    write_run(z, seen.first, false, zero);
-    write_run(z + seen.end, columns - seen.end, false, zero);
-}
+/// What row r sees of a tile without flags, which is all in [first, end); i counts from `first`.
+template <class T, bool with_terms>
+struct PlainRow {
+    T* z;
+    const T* terms;
+    TileColumns columns;
+    Vec<T> scale;
+    MERCER_INLINE PlainRow(const LogTile<T>& t, int64_t r)
+        : columns(t.intervals ? t.intervals[r] : TileColumns{0, t.columns}), scale(t.scale) {
+        z = t.z + r * t.row + columns.first;
+        terms = with_terms ? t.column_terms + columns.first : nullptr;
+    }
+    MERCER_INLINE int64_t count() const { return columns.end - columns.first; }
+    /// The logs, times what is left to do to the largest of them.
+    MERCER_INLINE Vec<T> raw(int64_t i, int count) const {
+        const Vec<T> v = load(z + i, count, lower_end<T>);
+        return with_terms ? fma(v, scale, load(terms + i, count, T(0))) : v;
+    }
+    static MERCER_INLINE T of_raw(T v, T scale) { return with_terms ? v : v * scale; }
+    MERCER_INLINE Vec<T> minus(Vec<T> m, int64_t i, int count) const {
+        return with_terms ? raw(i, count) - m : fma(raw(i, count), scale, -m);
+    }
+    /// 0 in what is not seen of a row x of the tile.
+    MERCER_INLINE void clear_around(T* x, int64_t all) const {
+        const auto zero = [](int64_t, int) MERCER_STEP { return Vec<T>(T(0)); };
+        write_run(x, columns.first, false, zero);
+        write_run(x + columns.end, all - columns.end, false, zero);
+    }
+};
 
-/// The lanes of a row's sum, in memory between tiles.
+/// A row's sum between tiles, in memory: lanes j and j + h of the canonical ones joined down to these.
 template <class T>
-MERCER_INLINE Canonical<T, SumOp> load_parts(const T* parts, T factor) {
-    Canonical<T, SumOp> sum;
-    constexpr int lanes = Vec<T>::lanes;
-    for (int k = 0; k < sum.registers; ++k) sum.part[k] = Vec<T>::load(parts + k * lanes);
-    if (factor != T(1))
-        for (int k = 0; k < sum.registers; ++k) sum.part[k] = sum.part[k] * Vec<T>(factor);
-    return sum;
-}
+constexpr int kept = int(sum_lanes) / Vec<T>::lanes;
+
+/// parts ← parts·factor + sum.
 template <class T>
-MERCER_INLINE void store_parts(const Canonical<T, SumOp>& sum, T* parts) {
-    for (int k = 0; k < sum.registers; ++k) sum.part[k].store(parts + k * Vec<T>::lanes);
+MERCER_INLINE void add_parts(T* parts, T factor, const Canonical<T, SumOp>& sum) {
+    Vec<T> p[sum.registers];
+    for (int k = 0; k < sum.registers; ++k) p[k] = sum.part[k];
+    for (int h = sum.registers / 2; h >= kept<T>; h /= 2)
+        for (int k = 0; k < h; ++k) p[k] = p[k] + p[k + h];
+    for (int k = 0; k < kept<T>; ++k, parts += Vec<T>::lanes)
+        fma(Vec<T>::load(parts), Vec<T>(factor), p[k]).store(parts);
 }
 template <class T>
 T total_of(const T* parts) {
-    return load_parts(parts, T(1)).total();
+    Vec<T> p[kept<T>];
+    for (int k = 0; k < kept<T>; ++k) p[k] = Vec<T>::load(parts + k * Vec<T>::lanes);
+    for (int h = kept<T> / 2; h >= 1; h /= 2)
+        for (int k = 0; k < h; ++k) p[k] = p[k] + p[k + h];
+    return across<SumOp>(p[0]);
+}
+
+/// Σ p·(z − max) for the new maximum, before it is multiplied by e^{old − new} = f.
+template <class T>
+MERCER_INLINE void shift_moments(T* moments, const T* parts, T f) {
+    if (f == T(1) || f == T(0)) return;
+    const Vec<T> change = log(Vec<T>(f));
+    for (int64_t i = 0; i < sum_lanes; i += Vec<T>::lanes)
+        fma(Vec<T>::load(parts + i), change, Vec<T>::load(moments + i)).store(moments + i);
+}
+
+// Functions of their own, for the registers' sake.
+#define MERCER_APART __attribute__((noinline))
+
+/// max ← the rows' maxima, of a tile without flags.
+template <class T, bool terms>
+MERCER_APART void plain_maxima(const LogTile<T>& t, T* max) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        const PlainRow<T, terms> row(t, r);
+        Canonical<T, PlainMax> largest;
+        canonical_run<T>(
+            row.count(),
+            [&](int64_t i, int count, Vec<T>& part)
+                MERCER_STEP { part = PlainMax::join(part, row.raw(i, count)); },
+            largest);
+        max[r] = row.of_raw(largest.total(), t.scale);
+    }
+}
+/// With flags; z ← the logs.
+template <class T>
+MERCER_APART void flagged_maxima(const LogTile<T>& t, T* max) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        T* z = t.z + r * t.row;
+        const LogRow<T> logs(t, r, lower_end<T>);
+        Canonical<T, PlainMax> largest;
+        canonical_for(largest, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            const Vec<T> v = logs(i, count);
+            store(v, z + i, count);
+            part = PlainMax::join(part, v);
+        });
+        max[r] = largest.total();
+    }
+}
+/// What exponents are subtracted from: a row of −∞ only gets zeros.
+template <class T>
+MERCER_INLINE Vec<T> finite_top(T max) {
+    return Vec<T>(max == lower_end<T> ? T(0) : max);
+}
+template <class T, bool terms>
+MERCER_APART void plain_exponentials(const LogTile<T>& t, const T* max, T* parts, const T* factor) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        const PlainRow<T, terms> row(t, r);
+        const Vec<T> m = finite_top(max[r]);
+        Canonical<T, SumOp> sum;
+        canonical_run<T>(
+            row.count(),
+            [&](int64_t i, int count, Vec<T>& part) MERCER_STEP {
+                const Vec<T> e = exp_falling(row.minus(m, i, count));
+                store(e, row.z + i, count);
+                part = part + e;
+            },
+            sum);
+        row.clear_around(t.z + r * t.row, t.columns);
+        add_parts(parts + r * sum_lanes, factor[r], sum);
+    }
+}
+/// Of rows that hold the logs.
+template <class T>
+MERCER_APART void flagged_exponentials(const LogTile<T>& t, const T* max, T* parts,
+                                       const T* factor) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        T* z = t.z + r * t.row;
+        const Vec<T> m = finite_top(max[r]);
+        Canonical<T, SumOp> sum;
+        canonical_for(sum, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            const Vec<T> e = exp_falling(load(z + i, count, lower_end<T>) - m);
+            store(e, z + i, count);
+            part = part + e;
+        });
+        add_parts(parts + r * sum_lanes, factor[r], sum);
+    }
+}
+/// Of all rows, with their moments.
+template <class T>
+MERCER_APART void exponentials_and_moments(const LogTile<T>& t, const T* max, T* parts, T* moments,
+                                           const T* factor) {
+    for (int64_t r = 0; r < t.rows; ++r, parts += sum_lanes, moments += sum_lanes) {
+        T* z = t.z + r * t.row;
+        const LogRow<T> logs(t, r, lower_end<T>);
+        const Vec<T> m = finite_top(max[r]);
+        Canonical<T, SumOp> sum, moment;
+        canonical_run<T>(
+            t.columns,
+            [&](int64_t i, int count, Vec<T>& part, Vec<T>& moment_part) MERCER_STEP {
+                const Vec<T> v = t.seen ? load(z + i, count, lower_end<T>) : logs(i, count);
+                const Vec<T> d = v - m, p = exp_falling(d);
+                store(p, z + i, count);
+                part = part + p;
+                moment_part = select(p == Vec<T>(T(0)), moment_part, fma(p, d, moment_part));
+            },
+            sum, moment);
+        shift_moments(moments, parts, factor[r]);
+        add_parts(moments, factor[r], moment);
+        add_parts(parts, factor[r], sum);
+    }
 }
 
 // Three sweeps over the tile, for in each the rows are independent of each other: their maxima, what
 // those change, the exponentials.
 template <class T>
 void soften(const LogTile<T>& t, T* max, T* parts, T* moments, T* factor) {
-    for (int64_t r = 0; r < t.rows; ++r) {
-        T* z = t.z + r * t.row;
-        const LogRow<T> logs(t, r, lower_end<T>);
-        Canonical<T, PlainMax> largest;
-        T here;
-        if (logs.plain()) {
-            const T* p = z + logs.columns.first;
-            canonical_for(largest, logs.columns.end - logs.columns.first,
-                          [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-                              part = PlainMax::join(part, load(p + i, count, lower_end<T>));
-                          });
-            here = largest.total() * t.scale;
-        } else {
-            canonical_for(largest, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-                const Vec<T> v = logs(i, count);
-                store(v, z + i, count);
-                part = PlainMax::join(part, v);
-            });
-            here = largest.total();
-        }
-        factor[r] = max[r];
-        max[r] = here > max[r] ? here : max[r];
-    }
-    write_run(factor, t.rows, false, [&](int64_t i, int count) MERCER_STEP {
-        const Vec<T> before = load(factor + i, count, T(0)), top = load(max + i, count, T(0));
+    const auto maxima = t.seen           ? flagged_maxima<T>
+                        : t.column_terms ? plain_maxima<T, true>
+                                         : plain_maxima<T, false>;
+    maxima(t, factor);
+    // What is subtracted need not be the maximum itself: it stays where it is off by so little that no
+    // digit is lost, and nothing has to be made to fit. Entropies are exact.
+    const Vec<T> slack(moments ? T(0) : T(0.5));
+    for_run<T>(t.rows, [&](int64_t i, int count) MERCER_STEP {
+        const Vec<T> before = load(max + i, count, T(0)), here = load(factor + i, count, T(0)),
+                     top = select(here > before + slack, here, before);
         // What is multiplied is 0 before the first tile.
         const Mask<T> same = before == top || before == Vec<T>(lower_end<T>);
-        return select(same, Vec<T>(T(1)), exp_falling(before - top));
+        store(select(same, Vec<T>(T(1)), exp_falling(before - top)), factor + i, count);
+        store(top, max + i, count);
     });
-    for (int64_t r = 0; r < t.rows; ++r) {
-        T* z = t.z + r * t.row;
-        const LogRow<T> logs(t, r, lower_end<T>);
-        const bool plain = logs.plain();
-        // A row of −∞ only: exp gives zeros, and so do we.
-        const Vec<T> m(max[r] == lower_end<T> ? T(0) : max[r]);
-        const T f = factor[r];
-        Canonical<T, SumOp> sum = load_parts(parts + r * sum_lanes, f);
-        if (moments) {
-            Canonical<T, SumOp> moment = load_parts(moments + r * sum_lanes, f);
-            // Σ p·(z − max) for the new maximum.
-            if (f != T(1) && f != T(0)) {
-                const Vec<T> change = log(Vec<T>(f));
-                for (int k = 0; k < sum.registers; ++k)
-                    moment.part[k] = fma(sum.part[k], change, moment.part[k]);
-            }
-            canonical_run<T>(
-                t.columns,
-                [&](int64_t i, int count, Vec<T>& part, Vec<T>& moment_part) MERCER_STEP {
-                    const Vec<T> v = plain ? logs(i, count) : load(z + i, count, lower_end<T>);
-                    const Vec<T> d = v - m, p = exp_falling(d);
-                    store(p, z + i, count);
-                    part = part + p;
-                    moment_part = select(p == Vec<T>(T(0)), moment_part, fma(p, d, moment_part));
-                },
-                sum, moment);
-            store_parts(moment, moments + r * sum_lanes);
-        } else if (plain) {
-            T* const p = z + logs.columns.first;
-            canonical_for(sum, logs.columns.end - logs.columns.first,
-                          [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-                              const Vec<T> e = exp_falling(
-                                  fma(load(p + i, count, lower_end<T>), logs.scale, -m));
-                              store(e, p + i, count);
-                              part = part + e;
-                          });
-            clear_outside(z, logs.columns, t.columns);
-        } else {
-            canonical_for(sum, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-                const Vec<T> e = exp_falling(load(z + i, count, lower_end<T>) - m);
-                store(e, z + i, count);
-                part = part + e;
-            });
-        }
-        store_parts(sum, parts + r * sum_lanes);
-    }
+    if (moments) return exponentials_and_moments(t, max, parts, moments, factor);
+    const auto exponentials = t.seen           ? flagged_exponentials<T>
+                              : t.column_terms ? plain_exponentials<T, true>
+                                               : plain_exponentials<T, false>;
+    exponentials(t, max, parts, factor);
 }
 
 template <class T>
@@ -199,28 +270,33 @@ MERCER_INLINE T weighted(int64_t columns, const T* w, const T* g) {
     return sum.total();
 }
 
+template <class T, bool terms>
+MERCER_APART void plain_unsoften(const LogTile<T>& t, T* g, const T* max, const T* share,
+                                 const T* D) {
+    for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
+        const PlainRow<T, terms> row(t, r);
+        const Vec<T> m(max[r]), scale(share[r]), d(D[r]);
+        T* const to = g + row.columns.first;
+        write_run(row.z, row.count(), false, [&](int64_t i, int count) MERCER_STEP {
+            const Vec<T> p = exp_falling(row.minus(m, i, count)) * scale;
+            store(p * (load(to + i, count, T(0)) - d), to + i, count);
+            return p;
+        });
+        row.clear_around(t.z + r * t.row, t.columns);
+        row.clear_around(g, t.columns);
+    }
+}
+
 template <class T>
 void unsoften(const LogTile<T>& t, T* g, const T* max, const T* share, const T* D, const T* slope) {
-    T room[128];
+    if (!t.seen && !t.whole && !slope)
+        return (t.column_terms ? plain_unsoften<T, true> : plain_unsoften<T, false>)(t, g, max,
+                                                                                     share, D);
+    T room[attention::tile_keys];
     for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
         T* z = t.z + r * t.row;
         const LogRow<T> logs(t, r, lower_end<T>);
         const Vec<T> m(max[r]), scale(share[r]);
-        if (logs.plain() && !t.whole && !slope) {
-            const Vec<T> d(D[r]);
-            const int64_t first = logs.columns.first;
-            write_run(z + first, logs.columns.end - first, false,
-                      [&](int64_t i, int count) MERCER_STEP {
-                          const Vec<T> a = fma(load(z + first + i, count, T(0)), logs.scale, -m),
-                                       p = exp_falling(a) * scale;
-                          T* const to = g + first + i;
-                          store(p * (load(to, count, T(0)) - d), to, count);
-                          return p;
-                      });
-            clear_outside(z, logs.columns, t.columns);
-            clear_outside(g, logs.columns, t.columns);
-            continue;
-        }
         // Alike to the last bit where plain.
         const bool fused = !t.seen && !t.column_terms;
         const Vec<T> tilt(slope ? slope[r] : T(0));
@@ -253,8 +329,7 @@ void gather(const LogTile<T>& t, T* parts, T* sizes) {
     for (int64_t r = 0; r < t.rows; ++r) {
         T* z = t.z + r * t.row;
         const LogRow<T> weights(t, r, T(0));
-        Canonical<T, SumOp> sum = load_parts(parts + r * sum_lanes, T(1)),
-                            size = load_parts(sizes + r * sum_lanes, T(1));
+        Canonical<T, SumOp> sum, size;
         canonical_run<T>(
             t.columns,
             [&](int64_t i, int count, Vec<T>& part, Vec<T>& size_part) MERCER_STEP {
@@ -264,8 +339,8 @@ void gather(const LogTile<T>& t, T* parts, T* sizes) {
                 size_part = size_part + abs(w);
             },
             sum, size);
-        store_parts(sum, parts + r * sum_lanes);
-        store_parts(size, sizes + r * sum_lanes);
+        add_parts(parts + r * sum_lanes, T(1), sum);
+        add_parts(sizes + r * sum_lanes, T(1), size);
     }
 }
 
@@ -358,7 +433,6 @@ void sparse_rows(const LogTile<T>& t, const T* epsilons, const Statistics<T>& s,
         const auto weight = distribution<T, alpha>(s, r, epsilon);
         const LogRow<T> logs(t, r, lower_end<T>);
         Canonical<T, SumOp> sum;
-        if (escort) sum = load_parts(parts + r * sum_lanes, T(1));
         canonical_for(sum, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
             const Vec<T> p = nothing ? Vec<T>(T(0)) : weight(logs(i, count));
             store(p, z + i, count);
@@ -367,7 +441,7 @@ void sparse_rows(const LogTile<T>& t, const T* epsilons, const Statistics<T>& s,
             store(e, escort + r * t.row + i, count);
             part = part + e;
         });
-        if (escort) store_parts(sum, parts + r * sum_lanes);
+        if (escort) add_parts(parts + r * sum_lanes, T(1), sum);
     }
 }
 
@@ -375,7 +449,7 @@ template <class T, Alpha alpha>
 void unsparse_rows(const LogTile<T>& t, T* g, const T* epsilons, const Statistics<T>& s, const T* D,
                    T* dalpha) {
     const Vec<T> zero(T(0));
-    T room[128];
+    T room[attention::tile_keys];
     for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
         T* z = t.z + r * t.row;
         const T epsilon = epsilon_of<T, alpha>(epsilons, r);

@@ -6,9 +6,11 @@
 
 namespace mercer::attention {
 
-/// Sums of a row are kept by canonical lanes until all tiles have passed: element c goes to lane c mod
-/// this.
-inline constexpr int64_t sum_lanes = 64;
+/// A tile's columns, at most: sums of a row are cut here, so it is a constant.
+inline constexpr int64_t tile_keys = 256;
+
+/// Sums of a row are kept by lanes until all tiles have passed: element c goes to lane c mod this.
+inline constexpr int64_t sum_lanes = 16;
 
 /// The log weights (or weights) z of a tile: scale·z + column_terms_c.
 template <class T>
@@ -48,7 +50,7 @@ enum class SparseKind : uint8_t { sparsemax, entmax15, entmax };
 
 template <class T>
 struct WeightTable {
-    /// z ← p = e^{z − max}. max: the running maximum; parts (rows × sum_lanes) += p, moments (or
+    /// z ← p = e^{z − max}. max: the running maximum, or a little less; parts (rows × sum_lanes) += p, moments (or
     /// nullptr) += p·(z − max), both made to fit a new maximum; factor: what that multiplies by.
     void (*soften)(const LogTile<T>& t, T* max, T* parts, T* moments, T* factor);
     /// share ← 1/Σ; a row that saw nothing: max and share 0. entropy (or nullptr) from moments.

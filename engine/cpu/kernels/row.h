@@ -70,7 +70,14 @@ MERCER_INLINE T number(Vec<T> v) {
 struct PlainMax : MaxOp {
     template <class T>
     static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
+#if MERCER_SIMD == MERCER_SIMD_AVX512  // one instruction that does just this
+        if constexpr (sizeof(T) == 4)
+            return _mm512_max_ps(b.v, a.v);
+        else
+            return _mm512_max_pd(b.v, a.v);
+#else
         return select(b > a, b, a);
+#endif
     }
 };
 
@@ -90,10 +97,21 @@ MERCER_INLINE T largest_of(const T* x, int64_t n) {
 /// more than a hundred cycles.
 template <class T>
 MERCER_INLINE Vec<T> exp_falling(Vec<T> x) {
-    const Vec<T> zero(T(0)), one(T(1));
-    const Mask<T> gone = x < Vec<T>(sizeof(T) == 4 ? T(-104) : T(-746));
+    const Vec<T> one(T(1)), least(sizeof(T) == 4 ? T(-104) : T(-746));
+#if MERCER_SIMD == MERCER_SIMD_AVX512
+    // The mask comes at the end, for nothing.
+    const auto e = exp_reduce(x);
+    const Vec<T> p = fma(e.r, fma(e.r, exp_polynomial(e.r), one), one);
+    if constexpr (sizeof(T) == 4)
+        return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x.v, least.v, _CMP_NLT_UQ), p.v, e.n.v);
+    else
+        return _mm512_maskz_scalef_pd(_mm512_cmp_pd_mask(x.v, least.v, _CMP_NLT_UQ), p.v, e.n.v);
+#else
+    const Vec<T> zero(T(0));
+    const Mask<T> gone = x < least;
     const auto e = exp_reduce(select(gone, zero, x));
     return select(gone, zero, scale(fma(e.r, fma(e.r, exp_polynomial(e.r), one), one), e.n));
+#endif
 }
 
 /// Σ exp x where an x is +∞: +∞, or NaN where there is one. Adds Σ x to a total.
