@@ -2,7 +2,6 @@
 // on a tape.
 #include "attention/smoother/fused/gradient.h"
 #include "attention/smoother/placed.h"
-#include "attention/smoother/sparse.h"
 #include "autograd/recompute.h"
 
 namespace mercer {
@@ -78,7 +77,6 @@ std::vector<Var> smooth(const Var& q, const Var& k, const Var& v, const Smoother
 }  // namespace
 
 Var attend(const Var& q, const Var& k, const Var& v, const SmootherOptions& options) {
-    if (const auto out = attention::attend_sparse(q, k, v, options)) return *out;
     return smooth(q, k, v, options, false)[0];
 }
 

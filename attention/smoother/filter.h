@@ -36,7 +36,7 @@ enum class TileClass : uint8_t { empty, full, partial };
 /// Sparse Transformer's unions, which attend() takes apart.
 struct SparsePattern {
     enum class Kind : uint8_t { strided, fixed } kind;
-    int64_t l, c;
+    int64_t l, c, sub_blocks;
 };
 
 /// A rule. Immutable; asked from several threads.

@@ -164,15 +164,15 @@ Filter fixed_summary(int64_t l, int64_t c, int64_t sub_blocks) {
 }
 
 Filter strided(int64_t l) {
-    return Filter(std::make_shared<SparseTransformer>(
-        strided_local(l), strided_summary(l), SparsePattern{SparsePattern::Kind::strided, l, 0}));
+    return Filter(
+        std::make_shared<SparseTransformer>(strided_local(l), strided_summary(l),
+                                            SparsePattern{SparsePattern::Kind::strided, l, 0, 1}));
 }
 
 Filter fixed(int64_t l, int64_t c, int64_t sub_blocks) {
     const Filter near = fixed_local(l), far = fixed_summary(l, c, sub_blocks);
-    if (sub_blocks != 1) return near | far;
     return Filter(std::make_shared<SparseTransformer>(
-        near, far, SparsePattern{SparsePattern::Kind::fixed, l, c}));
+        near, far, SparsePattern{SparsePattern::Kind::fixed, l, c, sub_blocks}));
 }
 
 Filter graph(const Tensor& row_offsets, const Tensor& columns) {

@@ -240,33 +240,6 @@ TEST_CASE("a row of zero weights takes its nearest key, and is counted") {
     CHECK(fused.nonpositive == plain.nonpositive);
 }
 
-TEST_CASE("Sparse Transformer by parts: as its mask says") {
-    for (const int64_t t : {64, 150, 300})
-        for (const auto& filter : std::vector<Filter>{strided(16), fixed(16, 3), fixed(12, 12)})
-            for (const Kernel& kernel : {dot_product(), rbf(), nadaraya_watson(3)}) {
-                CAPTURE(t);
-                CAPTURE(kernel.name);
-                for (const Position& position : std::vector<Position>{NoPosition{}, Rotary{}}) {
-                    const auto c = compare_smoothers(
-                        {sample(20, {2, 2, t, 8}), sample(21, {2, 2, t, 8}),
-                         sample(22, {2, 2, t, 5})},
-                        [&](std::span<const Var>) {
-                            return SmootherOptions{
-                                .kernel = kernel, .filter = filter, .position = position};
-                        });
-                    CHECK(c.float64 < 1e-13);
-                    CHECK(c.fused32 <= 2 * c.plain32 + 5e-8);
-                }
-            }
-    // The same filter said otherwise is taken as one.
-    const Tensor x = sample(20, {2, 200, 8});
-    const Filter whole = strided_local(16) | strided_summary(16);
-    CHECK(largest_distance(attend(x, x, x, {.filter = strided(16)}).value(),
-                           attend(x, x, x, {.filter = whole}).value()) < 1e-14);
-    CHECK(whole.rule()->pattern() == nullptr);
-    CHECK(strided(16).rule()->pattern() != nullptr);
-}
-
 TEST_CASE("keys and values in groups, or shared by the batch") {
     for (const auto& lead : std::vector<Shape>{{2, 3}, {2, 1}, {1, 1}, {1, 6}, {6}}) {
         Shape keys = lead, values = lead;

@@ -74,8 +74,8 @@ void finish(const Head<T>& h) {
         row_stages<T>().add_norms(p.queries, p.width, h.query_weights, h.side.q, p.width, dq,
                                   p.width);
     if (dk && p.reads_keys())
-        row_stages<T>().add_norms(p.keys, p.width, h.key_weights, p.of(keys, h.head), p.width, dk,
-                                  p.width);
+        row_stages<T>().add_norms(p.keys, p.width, h.key_weights, p.of(keys, h.head),
+                                  p.operand[keys].row, dk, p.width);
     if (!dv || !p.spec.divides()) return;
     for (int64_t i = 0; i < p.queries; ++i) {
         // A row that took its nearest key.
@@ -88,48 +88,121 @@ void finish(const Head<T>& h) {
     }
 }
 
-/// Blocks [first, end) in jobs that may run beside each other. More of them share out better, fewer compute less
-/// twice. Of tables each half is one job's (most_parts).
+/// Blocks [first, end) in jobs that may run beside each other. More of them share out better, fewer
+/// compute less twice. Of tables each half is one job's (most_parts).
 template <class T>
 std::vector<Job> jobs_of(const Head<T>& h, int64_t first, int64_t end) {
-    const int64_t tiles = h.p.tiles(), blocks = end - first, threads = thread_count();
+    const Problem<T>& p = h.p;
+    const int64_t threads = thread_count();
     const bool tables = h.to.of[relative_rows] || h.to.of[value_rows];
+    // Tiles that are seen, so that a job's own meet its blocks.
+    int64_t tile = p.tiles(), last = 0;
+    for_seen(
+        0, p.tiles(), [&](int64_t t, int64_t to) { return p.unseen(h.head, first, end, t, to); },
+        [&](int64_t t) { tile = std::min(tile, t), last = t + 1; });
+    if (tables) tile = 0, last = p.tiles();
     std::vector<Job> jobs;
-    const auto add = [&](int64_t count, int64_t of_tiles, int64_t of_blocks) {
-        const auto bound = [&](int64_t n, int64_t of) { return (n * of + count - 1) / count; };
+    const auto add = [&](int64_t count, bool tiles, bool blocks) {
+        const auto bound = [&](bool wanted, int64_t n, int64_t from, int64_t to) {
+            return wanted ? from + (n * (to - from) + count - 1) / count : to;
+        };
         for (int64_t n = 0; n < count; ++n)
-            jobs.push_back({first, end, bound(n, of_tiles), bound(n + 1, of_tiles),
-                            first + bound(n, of_blocks), first + bound(n + 1, of_blocks)});
+            jobs.push_back({first, end, bound(tiles, n, tile, last),
+                            bound(tiles, n + 1, tile, last), bound(blocks, n, first, end),
+                            bound(blocks, n + 1, first, end)});
     };
-    if (h.p.whole_heads() || threads == 1) {
-        add(1, tiles, blocks);
+    if (p.whole_heads() || threads == 1) {
+        add(1, true, true);
     } else if (tables && threads > most_parts) {
-        add(most_parts, tiles, 0);
-        add(2 * threads, 0, blocks);
+        add(most_parts, true, false);
+        add(2 * threads, false, true);
     } else {
-        add(tables ? most_parts : 2 * threads, tiles, blocks);
+        add(tables ? most_parts : 2 * threads, true, true);
     }
     return jobs;
 }
 
 template <class T>
-void backward(const Problem<T>& p, const Saved<T>& saved, const Gradients<T>& to) {
-    const auto head = [&](int64_t n) {
-        Scratch scratch;
-        Head<T> h(p, n, saved, to, scratch);
-        for (int64_t b = 0; b < p.blocks(); b += most_blocks) {
-            const int64_t last = std::min(b + most_blocks, p.blocks());
-            h.bring(b, last);
-            const std::vector<Job> jobs = jobs_of(h, b, last);
-            parallel_for(int64_t(jobs.size()), 1, [&](int64_t begin, int64_t end) {
-                for (int64_t k = begin; k < end; ++k) run_job(h, jobs[size_t(k)]);
-            });
-        }
-        finish(h);
+void backward_head(const Problem<T>& p, int64_t head, const Saved<T>& saved, const Gradients<T>& to,
+                   Scratch& scratch) {
+    Head<T> h(p, head, saved, to, scratch);
+    for (int64_t b = 0; b < p.blocks(); b += most_blocks) {
+        const int64_t last = std::min(b + most_blocks, p.blocks());
+        h.bring(b, last);
+        const std::vector<Job> jobs = jobs_of(h, b, last);
+        parallel_for(int64_t(jobs.size()), 1, [&](int64_t begin, int64_t end) {
+            for (int64_t k = begin; k < end; ++k) run_job(h, jobs[size_t(k)]);
+        });
+    }
+    finish(h);
+}
+
+/// One group of a head's far part: as a problem of its own, whose gradients are then added.
+template <class T>
+void backward_group(const Problem<T>& all, int64_t head, int64_t n, const Saved<T>& saved,
+                    const Gradients<T>& to) {
+    Scratch scratch;
+    const Group group = all.far->group(head % all.head_axis, n);
+    const Problem<T> p(all, head, group, scratch);
+    const int64_t row = head * all.queries;
+    const auto rows_of = [&](const T* x, int64_t width) {
+        return x ? gathered(group.queries, width, width, x + row * width, scratch) : nullptr;
     };
-    parallel_for(p.heads, p.whole_heads() ? 1 : p.heads, [&](int64_t begin, int64_t end) {
-        for (int64_t n = begin; n < end; ++n) head(n);
+    Saved<T> near{{},
+                  rows_of(saved.mean, p.values),
+                  rows_of(saved.g, p.values),
+                  rows_of(saved.lse, 1),
+                  rows_of(saved.entropy, 1),
+                  rows_of(saved.entropies, 1)};
+    for (int k = 0; k < 2; ++k)
+        near.statistics.of[k] = const_cast<T*>(rows_of(saved.statistics.of[k], 1));
+    const auto zeros = [&](bool wanted, int64_t count) -> T* {
+        if (!wanted) return nullptr;
+        return std::fill_n(scratch.take<T>(count), count, T(0)) - count;
+    };
+    Gradients<T> d;
+    for (Slot s : {queries, keys, values})
+        d.of[s] = zeros(to.of[s], p.operand[s].rows * p.operand[s].width);
+    d.of[weights] = zeros(to.of[weights], p.sums() * p.width);
+    for (size_t k = 0; k < p.learned; ++k) d.parameters[k] = zeros(to.parameters[k], p.sums());
+    backward_head(p, 0, near, d, scratch);
+
+    for (Slot s : {queries, keys, values}) {
+        if (!d.of[s]) continue;
+        const Rows& rows = s == queries ? group.queries : group.keys;
+        const int64_t width = p.operand[s].width;
+        T* const out = to.of[s] + head * all.operand[s].rows * width;
+        parallel_for(rows.count, p.piece(rows.count, 1024), [&](int64_t begin, int64_t end) {
+            for (int64_t r = begin; r < end; ++r)
+                for (int64_t c = 0; c < width; ++c)
+                    out[rows[r] * width + c] += d.of[s][r * width + c];
+        });
+    }
+    // Sums of all pairs: in a place of its own.
+    const int64_t place = head * all.sums() + all.tiles() + n;
+    const auto total = [&](const T* sums, int64_t width, T* out) {
+        for (int64_t t = 0; sums && t < p.sums(); ++t)
+            for (int64_t c = 0; c < width; ++c) out[place * width + c] += sums[t * width + c];
+    };
+    total(d.of[weights], p.width, to.of[weights]);
+    for (size_t k = 0; k < p.learned; ++k) total(d.parameters[k], 1, to.parameters[k]);
+}
+
+template <class T>
+void backward(const Problem<T>& p, const Saved<T>& saved, const Gradients<T>& to) {
+    const auto each = [](int64_t n, auto body) {
+        parallel_for(n, n >= 2 * thread_count() ? 1 : n, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) body(i);
+        });
+    };
+    each(p.heads, [&](int64_t head) {
+        Scratch scratch;
+        backward_head(p, head, saved, to, scratch);
     });
+    if (!p.far) return;
+    const int64_t groups = p.far->groups;
+    each(p.heads * groups,
+         [&](int64_t n) { backward_group(p, n / groups, n % groups, saved, to); });
 }
 
 /// The sum over what reads the same matrix: x [B…, rows, width] to `shape`, whose leading axes are
@@ -172,7 +245,7 @@ std::vector<Tensor> run(const FusedSpec& spec, std::span<const Tensor> inputs,
             continue;
         }
         const Operand<T>& x = p.operand[s];
-        const Shape shape = shaped({s == weights ? p.tiles() : x.rows, x.width});
+        const Shape shape = shaped({s == weights ? p.sums() : x.rows, x.width});
         const auto zeros = [&](Tensor& d) {
             d = Tensor::zeros(shape, dtype);
             return d.template mutable_data<T>();
@@ -184,7 +257,7 @@ std::vector<Tensor> run(const FusedSpec& spec, std::span<const Tensor> inputs,
     for (size_t k = 0; k < p.learned; ++k) {
         const size_t at = size_t(spec.inputs) + k;
         if (!wanted[at]) continue;
-        full[at] = Tensor::zeros(shaped({p.tiles()}), dtype);
+        full[at] = Tensor::zeros(shaped({p.sums()}), dtype);
         to.parameters[k] = full[at].template mutable_data<T>();
     }
     const auto contiguous = [](const Tensor& x) { return x.defined() ? x.contiguous() : x; };

@@ -45,7 +45,7 @@ template <class T>
 struct Head {
     const Problem<T>& p;
     int64_t head;
-    const T *v, *g;
+    const T* g;
     QuerySide<T> side;
     KeyNorms<T> norms;
     Skewed<T> relative, value_rows;
@@ -65,16 +65,16 @@ struct Head {
          Scratch& scratch)
         : p(problem), head(h), side(query_side(p, h, scratch)), norms(p, h, scratch) {
         const int64_t row = h * p.queries;
-        v = p.of(values, h), g = saved.g + row * p.values;
+        g = saved.g + row * p.values;
         statistics = saved.statistics.from(row);
         for (int s = 0; s < slots; ++s) {
             if (all.of[s]) to.of[s] = all.of[s] + h * size_of(Slot(s));
             if (all.other[s]) to.other[s] = all.other[s] + h * size_of(Slot(s));
         }
         for (size_t k = 0; k < p.learned; ++k)
-            if (all.parameters[k]) to.parameters[k] = all.parameters[k] + h * p.tiles();
+            if (all.parameters[k]) to.parameters[k] = all.parameters[k] + h * p.sums();
         D = scratch.take<T>(p.queries);
-        if (p.tiles() > 1)
+        if (!p.whole())
             parallel_for(p.queries, p.piece(p.queries, 1024), [&](int64_t begin, int64_t end) {
                 row_stages<T>().inner(end - begin, p.values, g + begin * p.values,
                                       saved.mean + (row + begin) * p.values, p.values, D + begin);
@@ -128,7 +128,7 @@ struct Head {
     /// Elements of a slot's gradient for one head.
     int64_t size_of(Slot s) const {
         switch (s) {
-            case weights: return p.tiles() * p.width;
+            case weights: return p.sums() * p.width;
             case alpha: return p.queries;
             default: return p.operand[s].rows * p.operand[s].width;
         }

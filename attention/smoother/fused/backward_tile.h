@@ -18,7 +18,8 @@ struct PackedTile {
         k = pack_keys(p, h.head, t, h.norms, scratch.take<T>(key_tile_size(p)),
                       scratch.take<T>(inner_tile_size(p)));
         values = scratch.take<T>(packed_size<T>(tile_keys, p.values));
-        pack_transposed(k.n, p.values, h.v + k.j * p.values, values);
+        pack_transposed(k.n, p.values, p.row(Slot::values, h.head, k.j), values,
+                        p.operand[Slot::values].row);
         key_rows = rows_of(p, keys, h.head, scratch);
         inner_rows = p.has(inner_right) ? rows_of(p, inner_right, h.head, scratch) : nullptr;
         dkeys = p.product() ? nullptr : scratch.take<T>(p.width * tile_keys);
@@ -27,7 +28,7 @@ struct PackedTile {
     T* rows_of(const Problem<T>& p, Slot slot, int64_t head, Scratch& scratch) const {
         const int64_t width = p.operand[slot].width;
         T* const out = scratch.take<T>(packed_size<T>(width, k.n));
-        pack_straight(width, k.n, p.of(slot, head) + k.j * width, out);
+        pack_straight(width, k.n, p.row(slot, head, k.j), out, p.operand[slot].row);
         return out;
     }
 };
@@ -67,7 +68,7 @@ public:
     void run() {
         const int64_t i = b_ * block_queries;
         block_ = std::min(block_queries, p_.queries - i);
-        if (x_.view.look(p_.spec.filter, p_.tile(h_.head, i, block_, at_.j, tile_.k.n)) ==
+        if (x_.view.look(p_.filter, p_.tile(h_.head, i, block_, at_.j, tile_.k.n)) ==
             TileClass::empty)
             return;
         const int64_t strip = x_.view.strip(block_, sizeof(T));
@@ -96,11 +97,10 @@ private:
 
     /// g = dO·Vᵀ, and what rows of values add to it; times what dropout keeps.
     void weight_cotangents() {
-        const int64_t nr = cpu::gemm_kernels<T>().nr, from = columns_.first / nr * nr;
         const T* g = h_.g + at_.i * p_.values;
-        multiply<T>({at_.m, columns_.end - from, p_.values, g, p_.values, 1,
-                     tile_.values + from * p_.values, x_.g + from, tile_keys, false, 0, 0,
-                     tile_.k.n - from});
+        multiply_columns<T>(
+            {at_.m, tile_.k.n, p_.values, g, p_.values, 1, tile_.values, x_.g, tile_keys, false},
+            columns_);
         if (h_.value_rows) h_.value_rows.add_inner(at_, g, x_.g, x_.wide);
         if (!x_.keep) return;
         for (int64_t r = 0; r < at_.m; ++r)
@@ -117,15 +117,18 @@ private:
                         .row = tile_keys,
                         .scale = p_.score,
                         .column_terms = tile_.k.column_terms,
-                        .whole = p_.tiles() == 1};
+                        .whole = p_.whole()};
         x_.view.show(tile, first_);
+        const int64_t begin = p_.begin(columns_);
+        skip_columns(tile, begin);
+        T* const g = x_.g + begin;
         const T* const D = h_.D + at_.i;
         if (p_.spec.soft())
-            stages.unsoften(tile, x_.g, s.of[0], s.of[1], D, h_.slope ? h_.slope + at_.i : nullptr);
+            stages.unsoften(tile, g, s.of[0], s.of[1], D, h_.slope ? h_.slope + at_.i : nullptr);
         else if (p_.spec.divides())
-            stages.undivide(tile, x_.g, s.of[1], D);
+            stages.undivide(tile, g, s.of[1], D);
         else
-            stages.unsparse(sparse_kind(p_.spec), tile, x_.g,
+            stages.unsparse(sparse_kind(p_.spec), tile, g,
                             h_.epsilon ? h_.epsilon + at_.i : nullptr, s, D,
                             to_.of[alpha] ? to_.of[alpha] + at_.i : nullptr);
     }
@@ -193,7 +196,8 @@ private:
         if (dq && p_.reads_queries())
             row_stages<T>().add_rows(at_.m, at_.n, da, tile_keys, h_.query_weights + at_.i);
         if (dk && p_.reads_keys())
-            row_stages<T>().add_columns(at_.m, at_.n, db, tile_keys, h_.key_weights + at_.j);
+            row_stages<T>().add_columns(at_.m, used(), db + columns_.first, tile_keys,
+                                        h_.key_weights + at_.j + columns_.first);
     }
     void add_parameters(const FormulaGradient<T>& from) {
         T sums[block_queries];

@@ -49,14 +49,11 @@ struct PackedHead {
                 KeyTile<T>& k = tiles[size_t(t)];
                 k = pack_keys(p, head, t, norms, packed_keys + t * key_tile,
                               packed_inner + t * inner_tile);
-                const T* const v = p.of(Slot::values, head) + k.j * p.values;
-                pack_straight(p.values, k.n, v, values + t * value_tile);
+                pack_straight(p.values, k.n, p.row(Slot::values, head, k.j),
+                              values + t * value_tile, p.operand[Slot::values].row);
                 // Here, where they are in cache.
-                const auto holds = [&](const T* x, int64_t width) {
-                    return p.guarded || row_stages<T>().finite(x, k.n * width);
-                };
-                if (!holds(p.of(keys, head) + k.j * p.width, p.width) || !holds(v, p.values))
-                    all_finite = false;
+                for (const Slot slot : {Slot::keys, Slot::values})
+                    if (!p.guarded && !p.finite(slot, head, k.j, k.n)) all_finite = false;
             }
         });
         finite = all_finite;
@@ -85,7 +82,7 @@ struct Stage {
     T* out;                // here while it is summed, for its own memory is far away
     T* queries = nullptr;  // packed, where products read them
 
-    Stage(const Problem<T>& p, int64_t rows, int64_t columns, Scratch& scratch) {
+    Stage(const Problem<T>& p, int64_t rows, int64_t columns, bool more, Scratch& scratch) {
         if (p.product()) queries = scratch.take<T>(rows * p.width);
         z = scratch.take<T>(rows * columns);
         wide =
@@ -93,7 +90,7 @@ struct Stage {
         keep = p.spec.dropout.rate > 0 ? scratch.take<T>(rows * tile_keys) : nullptr;
         parts = scratch.take<T>(rows * sum_lanes), more_parts = scratch.take<T>(rows * sum_lanes);
         std::fill_n(parts, rows * sum_lanes, T(0));
-        std::fill_n(more_parts, rows * sum_lanes, T(0));
+        if (more) std::fill_n(more_parts, rows * sum_lanes, T(0));
         factor = scratch.take<T>(rows);
         out = scratch.take<T>(rows * p.values);
         std::fill_n(out, rows * p.values, T(0));
@@ -128,11 +125,11 @@ struct Block {
     void for_pieces(TileView& view, Body body) {
         const auto unseen = [&](int64_t t, int64_t end) {
             const int64_t j = t * tile_keys, n = std::min(p.keys, end * tile_keys) - j;
-            return p.spec.filter.classify(p.tile(head, i, m, j, n)) == TileClass::empty;
+            return p.filter.classify(p.tile(head, i, m, j, n)) == TileClass::empty;
         };
         for_seen(0, p.tiles(), unseen, [&](int64_t t) {
             const KeyTile<T>& k = packed.tiles[size_t(t)];
-            view.look(p.spec.filter, p.tile(head, i, m, k.j, k.n), packed.poisoned);
+            view.look(p.filter, p.tile(head, i, m, k.j, k.n), packed.poisoned);
             if (packed.poisoned) note_poison(k, view);
             const int64_t strip = view.strip(m, sizeof(T));
             for (int64_t r = 0; r < m; r += strip) {
@@ -171,6 +168,7 @@ struct Block {
                      .scale = p.score,
                      .column_terms = packed.tiles[size_t(x.t)].column_terms};
         view.show(t, x.first);
+        skip_columns(t, p.begin(x.columns));
         return t;
     }
     /// out += weights·V and what rows of values add.
@@ -195,7 +193,7 @@ struct Block {
 
     void softmax() {
         Scratch scratch;
-        const Stage<T> x(p, m, tile_keys, scratch);
+        const Stage<T> x(p, m, tile_keys, to.entropy, scratch);
         begin(x);
         const WeightTable<T>& stages = weight_stages<T>();
         T *const max = to.statistics.of[0], *const share = to.statistics.of[1];
@@ -216,7 +214,7 @@ struct Block {
 
     void divide(SmootherReport& report) {
         Scratch scratch;
-        const Stage<T> x(p, m, tile_keys, scratch);
+        const Stage<T> x(p, m, tile_keys, true, scratch);
         begin(x);
         const WeightTable<T>& stages = weight_stages<T>();
         TileView view(m, scratch);
@@ -246,7 +244,7 @@ struct Block {
         T least = std::numeric_limits<T>::infinity();
         for (const KeyTile<T>& k : packed.tiles) {
             const FilterTile place = p.tile(head, i + r, 1, k.j, k.n);
-            if (view.look(p.spec.filter, place, true) == TileClass::empty) continue;
+            if (view.look(p.filter, place, true) == TileClass::empty) continue;
             tile_scores(p, packed.side, k, i + r, 1, {0, k.n}, x.z);
             for (int64_t c = 0; c < k.n; ++c) {
                 if (!view.sees(0, c)) continue;
@@ -260,7 +258,7 @@ struct Block {
         T keep(1);
         if (x.keep)
             keep_factors(p.spec.dropout, (head * p.queries + i + r) * p.keys + best, 1, &keep);
-        const T* v = p.of(Slot::values, head) + best * p.values;
+        const T* v = p.row(Slot::values, head, best);
         for (int64_t c = 0; c < p.values; ++c) to.out[r * p.values + c] = keep * v[c];
     }
 
@@ -271,7 +269,7 @@ struct Block {
         const int64_t row = tiles * tile_keys;
         T* const panel = scratch.take<T>(m * row);
         std::fill_n(panel, m * row, -std::numeric_limits<T>::infinity());
-        const Stage<T> x(p, m, tile_keys, scratch);
+        const Stage<T> x(p, m, tile_keys, false, scratch);
         begin(x);
         T* const e = to.escort ? scratch.take<T>(whole) : nullptr;
         const WeightTable<T>& stages = weight_stages<T>();
@@ -322,29 +320,22 @@ public:
     bool run() {
         const int64_t step = p_.spec.sparse() ? panel_rows : block_queries;
         const int64_t blocks = (p_.queries + step - 1) / step;
-        if (p_.whole_heads()) {
-            parallel_for(p_.heads, 1, [&](int64_t begin, int64_t end) {
-                for (int64_t head = begin; head < end; ++head) {
-                    Scratch scratch;
-                    const PackedHead<T> packed(p_, head, scratch);
-                    if (!packed.finite) finite_ = false;
-                    if (!finite_) return;
-                    for (int64_t b = 0; b < blocks; ++b)
-                        block(packed, head, head + 1 < end ? head + 1 : p_.heads, b * step, step);
-                }
-            });
-        } else {
-            for (int64_t head = 0; head < p_.heads; ++head) {
+        const bool whole = p_.whole_heads();
+        parallel_for(p_.heads, whole ? 1 : p_.heads, [&](int64_t begin, int64_t end) {
+            for (int64_t head = begin; head < end; ++head) {
                 Scratch scratch;
                 const PackedHead<T> packed(p_, head, scratch);
-                if (!packed.finite) return false;
-                parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
-                    for (int64_t b = begin; b < end; ++b)
-                        block(packed, head, p_.heads, b * step, step);
+                if (!packed.finite) finite_ = false;
+                if (!finite_) return;
+                const int64_t next = whole && head + 1 < end ? head + 1 : p_.heads;
+                parallel_for(blocks, whole ? blocks : 1, [&](int64_t first, int64_t last) {
+                    for (int64_t b = first; b < last; ++b)
+                        block(packed, head, next, b * step, step);
                 });
             }
-        }
+        });
         if (!finite_) return false;
+        if (p_.far) far();
         if (p_.spec.report) {
             p_.spec.report->fallbacks += report_.fallbacks;
             p_.spec.report->nonpositive += report_.nonpositive;
@@ -381,10 +372,55 @@ private:
                 for (int64_t r = 0; r < m; ++r) epsilon.push_back(p_.of(alpha, head)[i + r] - T(1));
             b.sparse(sparse_kind(p_.spec), epsilon.data(), any && wants_.gradient);
         }
+        note_poison(b, row, 1);
+    }
+    /// What is far, joined with what is near, group by group.
+    void far() {
+        const int64_t groups = p_.far->groups, all = p_.heads * groups;
+        const bool whole = all >= 2 * thread_count();
+        parallel_for(all, whole ? 1 : all, [&](int64_t begin, int64_t end) {
+            for (int64_t n = begin; n < end; ++n) {
+                Scratch scratch;
+                const Group group = p_.far->group(n / groups % p_.head_axis, n % groups);
+                const Problem<T> p(p_, n / groups, group, scratch);
+                const PackedHead<T> packed(p, 0, scratch);
+                parallel_for(p.blocks(), whole ? p.blocks() : 1, [&](int64_t first, int64_t last) {
+                    for (int64_t b = first; b < last; ++b)
+                        far_block(packed, p, n / groups, group.queries, b * block_queries);
+                });
+            }
+        });
+    }
+    void far_block(const PackedHead<T>& packed, const Problem<T>& p, int64_t head,
+                   const Rows& queries, int64_t i) {
+        Scratch scratch;
+        const int64_t m = std::min(block_queries, p.queries - i), n = p_.heads * p_.queries,
+                      row = head * p_.queries + queries[i];
+        T* const out = scratch.take<T>(m * p.values);
+        // max, share, entropy; of what is near too; factors of both
+        T* const x = scratch.take<T>(8 * block_queries);
+        const auto of = [&](int k) { return x + k * block_queries; };
+        T* const entropy = wants_.measures ? of(2) : nullptr;
+        Block<T> b{p, packed, 0, i, m, {out, nullptr, entropy, {{of(0), of(1)}}}, {}};
+        b.softmax();
+        T* const statistics = r_.statistics.mutable_data<T>() + row;
+        T* const near[] = {statistics, statistics + n,
+                           entropy ? r_.measures.mutable_data<T>() + n + row : nullptr};
+        for (int k = 0; k < (entropy ? 3 : 2); ++k)
+            for (int64_t r = 0; r < m; ++r) of(3 + k)[r] = near[k][r * queries.step];
+        weight_stages<T>().join(m, of(3), of(4), entropy ? of(5) : nullptr, of(0), of(1), entropy,
+                                of(6), of(7));
+        for (int k = 0; k < (entropy ? 3 : 2); ++k)
+            for (int64_t r = 0; r < m; ++r) near[k][r * queries.step] = of(3 + k)[r];
+        row_stages<T>().blend(m, p.values, of(6), r_.out.mutable_data<T>() + row * p.values,
+                              queries.step * p.values, of(7), out, p.values);
+        note_poison(b, row, queries.step);
+    }
+    void note_poison(const Block<T>& b, int64_t row, int64_t step) {
         if (b.poisoned.empty()) return;
         const std::lock_guard lock(mutex_);
-        for (int64_t r = 0; r < m; ++r)
-            if (b.poisoned[size_t(r)]) poisoned_.push_back(row + r);
+        for (int64_t r = 0; r < b.m; ++r)
+            if (b.poisoned[size_t(r)]) poisoned_.push_back(row + r * step);
     }
     /// What comes after queries [i, i + step): where results go, the next ones, and if it fits the
     /// second-level cache beside this head, a part of the next.
@@ -393,8 +429,8 @@ private:
         const int64_t m = std::min(step, p_.queries - i), end = i + m;
         a.add(r_.out.data<T>() + (head * p_.queries + i) * p_.values, m * p_.values);
         const auto rows = [&](Slot slot, int64_t h, int64_t first, int64_t last) {
-            const int64_t width = p_.operand[slot].width;
-            a.add(p_.of(slot, h) + first * width, (last - first) * width);
+            const auto& [width, apart] = std::pair(p_.operand[slot].width, p_.operand[slot].row);
+            if (apart == width) a.add(p_.row(slot, h, first), (last - first) * width);
         };
         if (end < p_.queries)
             rows(queries, head, end, std::min(end + step, p_.queries));

@@ -36,16 +36,17 @@ std::vector<int64_t> matrices(const Shape& lead, const Tensor& x) {
     return out;
 }
 
-/// x itself where its matrices are dense, such as the first rows of a cache.
-Tensor with_dense_matrices(const Tensor& x) {
+/// x itself where its rows are dense, such as the first ones of a cache; and, but for keys and values, its
+/// matrices.
+Tensor with_dense_matrices(const Tensor& x, bool rows_only) {
     const Strides& s = x.strides();
     const int r = x.rank();
-    const bool dense = s[r - 1] == 1 && s[r - 2] == x.size(-1);
-    return dense ? x : x.contiguous();
+    const bool dense = rows_only ? s[r - 2] >= x.size(-1) : s[r - 2] == x.size(-1);
+    return s[r - 1] == 1 && dense ? x : x.contiguous();
 }
 
 template <class T>
-bool finite(const Tensor& x) {
+bool all_finite(const Tensor& x) {
     std::atomic<bool> all{true};
     const T* p = x.data<T>();
     parallel_for(x.count(), 1 << 15, [&](int64_t begin, int64_t end) {
@@ -74,9 +75,10 @@ Problem<T>::Problem(const FusedSpec& s, std::span<const Tensor> inputs) : spec(s
             x.begin.assign(size_t(heads), 0);
             continue;
         }
-        x.tensor = with_dense_matrices(x.tensor);
+        x.tensor = with_dense_matrices(x.tensor, slot == Slot::keys || slot == Slot::values);
         x.data = x.tensor.template data<T>();
         x.rows = x.tensor.size(-2), x.width = x.tensor.size(-1);
+        x.row = x.tensor.strides()[x.tensor.rank() - 2];
         x.begin = matrices(lead, x.tensor);
     }
     this->queries = operand[Slot::queries].rows;
@@ -92,6 +94,45 @@ Problem<T>::Problem(const FusedSpec& s, std::span<const Tensor> inputs) : spec(s
         affine = true;
         score = T(a->score), norm = T(a->norm);
     }
+    beside = heads;
+    filter = s.filter;
+    if (s.soft() && s.dropout.rate == 0 && !has(inner_left) && !has(relative_rows) &&
+        !has(value_rows))
+        far = FarPart::of(filter, this->queries, this->keys);
+    if (far) filter = far->near, part = true;
+}
+template <class T>
+Problem<T>::Problem(const Problem& all, int64_t head, const Group& group, Scratch& scratch)
+    : spec(all.spec),
+      heads(1),
+      head_axis(1),
+      queries(group.queries.count),
+      keys(group.keys.count),
+      width(all.width),
+      values(all.values),
+      filter(all.far->filter),
+      beside(all.heads * all.far->groups),
+      part(true),
+      parameters(all.parameters),
+      learned(all.learned),
+      affine(all.affine),
+      score(all.score),
+      norm(all.norm),
+      guarded(true) {
+    for (const Slot slot : {Slot::queries, Slot::keys, Slot::values}) {
+        const Rows& rows = slot == Slot::queries ? group.queries : group.keys;
+        const Operand<T>& from = all.operand[slot];
+        Operand<T>& x = operand[slot];
+        x.rows = rows.count, x.width = x.row = from.width, x.begin = {0};
+        if (slot != Slot::queries && rows.run == 1) {
+            x.data = all.row(slot, head, rows.first), x.row = from.row * rows.step;
+        } else {
+            x.data = gathered(rows, x.width, from.row, from.of(head), scratch);
+        }
+    }
+    if (all.has(weights)) operand[weights] = all.operand[weights];
+    for (int64_t n = 0; n < keys && !all.poisoned.empty(); ++n)
+        poisoned.push_back(all.poisoned[size_t(head * all.keys + group.keys[n])]);
 }
 template <class T>
 void Problem<T>::guard() {
@@ -100,8 +141,9 @@ void Problem<T>::guard() {
         Operand<T>& x = operand[slot];
         x.tensor = x.tensor.contiguous();
         x.data = x.tensor.template data<T>();
+        x.row = x.width;
         x.begin = matrices(lead, x.tensor);
-        if (finite<T>(x.tensor)) continue;
+        if (all_finite<T>(x.tensor)) continue;
         const Tensor ok = isfinite(x.tensor);
         const Tensor bad = logical_not(all(ok, {-1})).contiguous();  // [B…, Tk]
         if (poisoned.empty()) poisoned.resize(size_t(heads * keys));
@@ -112,6 +154,15 @@ void Problem<T>::guard() {
         x.tensor = where(ok, x.tensor, Tensor::scalar(0, x.tensor.dtype())).contiguous();
         x.data = x.tensor.template data<T>();
     }
+}
+template <class T>
+bool Problem<T>::finite(Slot slot, int64_t head, int64_t first, int64_t rows) const {
+    const Operand<T>& x = operand[slot];
+    const T* const from = row(slot, head, first);
+    if (x.row == x.width) return row_stages<T>().finite(from, rows * x.width);
+    for (int64_t n = 0; n < rows; ++n)
+        if (!row_stages<T>().finite(from + n * x.row, x.width)) return false;
+    return true;
 }
 template struct Problem<float>;
 template struct Problem<double>;

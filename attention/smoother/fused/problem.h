@@ -8,6 +8,7 @@
 #include "attention/smoother/fused/rows_table.h"
 #include "attention/smoother/fused/spec.h"
 #include "attention/smoother/fused/weights_table.h"
+#include "attention/smoother/sparse.h"
 #include "engine/cpu/gemm_panel.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
@@ -87,26 +88,42 @@ struct Product {
     int64_t c_row;
     bool accumulate;
     int64_t b_depth = 0, b_first = 0;  // of b only rows [b_first, b_first + k) of b_depth
-    int64_t b_columns = 0;  // of which n are used: whole panels are computed, c has room for them
     bool a_packed = false;
     Ahead<T>* ahead = nullptr;
 };
+/// With b in panels, or in a part of one, whose rows are b_row apart.
 template <class T>
-void multiply(const Product<T>& x) {
+void multiply(const Product<T>& x, int64_t b_row = 0) {
     if (x.m == 0 || x.n == 0 || (x.k == 0 && x.accumulate)) return;
     cpu::GemmBlock<T> block{};
     const cpu::GemmTable<T>& gemm = cpu::gemm_kernels<T>();
-    const int64_t nr = gemm.nr;
-    block.m = x.m, block.k = x.k;
-    block.n = x.b_columns ? std::min(x.b_columns, (x.n + nr - 1) / nr * nr) : x.n;
+    block.m = x.m, block.n = x.n, block.k = x.k;
     block.accumulate = x.accumulate;
-    block.b_packed = true;
+    block.a_packed = x.a_packed, block.b_packed = b_row == 0;
     block.a = x.a, block.a_row = x.a_row, block.a_col = x.a_col;
-    block.b = x.b, block.b_depth = x.b_depth, block.b_first = x.b_first;
+    block.b = x.b, block.b_row = b_row, block.b_depth = x.b_depth, block.b_first = x.b_first;
     block.c = x.c, block.c_row = x.c_row, block.c_col = 1;
-    block.a_packed = x.a_packed;
     if (x.ahead) x.ahead->give(block, gemm);
     gemm.multiply(block);
+}
+/// The same for columns [first, end) alone, in whole registers; b begins at column 0, c at c_begin.
+template <class T>
+void multiply_columns(Product<T> x, TileColumns columns, int64_t c_begin = 0) {
+    const cpu::GemmTable<T>& gemm = cpu::gemm_kernels<T>();
+    const int64_t nr = gemm.nr, lanes = gemm.lanes, all = x.n;
+    int64_t from = columns.first / lanes * lanes;
+    const int64_t to = std::min(all, (columns.end + lanes - 1) / lanes * lanes);
+    const T* const b = x.b;
+    T* const c = x.c;
+    while (from < to) {
+        const int64_t panel = from / nr * nr, end = std::min(all, panel + nr);
+        // Whole panels at once; else a part of one.
+        const bool whole = from == panel && end <= to;
+        const int64_t next = !whole ? std::min(end, to) : to == all ? all : to / nr * nr;
+        x.n = next - from, x.c = c + (from - c_begin), x.b = b + panel * x.k + (from - panel);
+        multiply(x, whole ? 0 : cpu::panel_width(gemm, all - panel));
+        from = next;
+    }
 }
 /// Elements that b(k×n), packed, takes.
 template <class T>
@@ -115,13 +132,14 @@ int64_t packed_size(int64_t n, int64_t k) {
     return (n + lanes - 1) / lanes * lanes * k;
 }
 /// b(k×n) = rows of x transposed (x: n rows of k), and b(k×n) = x (k rows of n).
+/// Rows are `row` apart, or dense.
 template <class T>
-void pack_transposed(int64_t n, int64_t k, const T* x, T* out) {
-    cpu::gemm_kernels<T>().pack_columns(n, k, x, 1, k, out);
+void pack_transposed(int64_t n, int64_t k, const T* x, T* out, int64_t row = 0) {
+    cpu::gemm_kernels<T>().pack_columns(n, k, x, 1, row ? row : k, out);
 }
 template <class T>
-void pack_straight(int64_t n, int64_t k, const T* x, T* out) {
-    cpu::gemm_kernels<T>().pack_columns(n, k, x, n, 1, out);
+void pack_straight(int64_t n, int64_t k, const T* x, T* out, int64_t row = 0) {
+    cpu::gemm_kernels<T>().pack_columns(n, k, x, row ? row : n, 1, out);
 }
 
 /// [B…, rows, width], of which each head reads one matrix.
@@ -129,11 +147,20 @@ template <class T>
 struct Operand {
     Tensor tensor;
     const T* data = nullptr;
-    int64_t rows = 0, width = 0;
-    std::vector<int64_t> begin;  // of each head's matrix, which is dense
+    int64_t rows = 0, width = 0, row = 0;  // elements between rows: `width`, but of keys and values
+    std::vector<int64_t> begin;            // of each head's matrix
     explicit operator bool() const { return data; }
     const T* of(int64_t head) const { return data + begin[size_t(head)]; }
 };
+
+/// Rows of x, `row` apart, side by side: themselves where they are so.
+template <class T>
+const T* gathered(const Rows& rows, int64_t width, int64_t row, const T* x, Scratch& scratch) {
+    if (!x || (rows.run == rows.step && row == width)) return x ? x + rows.first * row : x;
+    T* const out = scratch.take<T>(rows.count * width);
+    for (int64_t n = 0; n < rows.count; ++n) std::copy_n(x + rows[n] * row, width, out + n * width);
+    return out;
+}
 
 /// body(n) for n of [first, end) but where unseen(from, to): asked of halves, so that what nobody sees
 /// is passed over in logarithmic time.
@@ -151,6 +178,10 @@ struct Problem {
     const FusedSpec& spec;
     Shape lead;  // [B…]
     int64_t heads, head_axis, queries, keys, width, values;
+    Filter filter;               // where something is far, of what is near
+    int64_t beside;              // heads, or groups of them
+    std::optional<FarPart> far;  // joined by the sums of both softmaxes
+    bool part = false;           // a row's softmax reaches beyond this problem
     Operand<T> operand[slots];
     std::vector<T> parameters;  // and constants: the formula's last operands
     size_t learned = 0;         // of them, not constants
@@ -163,10 +194,22 @@ struct Problem {
     bool guarded = false;
 
     Problem(const FusedSpec& spec, std::span<const Tensor> inputs);
+    /// A group of a head's far part, its rows side by side in scratch: a problem of one head.
+    Problem(const Problem& all, int64_t head, const Group& group, Scratch& scratch);
+    /// Whether rows hold no NaN and no infinities.
+    bool finite(Slot slot, int64_t head, int64_t first, int64_t rows) const;
     /// Looks for NaN and infinities in keys and values, and takes them out.
     void guard();
     const T* of(Slot slot, int64_t head) const {
         return operand[slot] ? operand[slot].of(head) : nullptr;
+    }
+    const T* row(Slot slot, int64_t head, int64_t n) const {
+        return operand[slot].of(head) + n * operand[slot].row;
+    }
+    /// Where weights of columns begin to be needed, in whole sums.
+    int64_t begin(TileColumns columns) const {
+        const bool all = !affine || has(value_rows) || spec.dropout.rate > 0;
+        return all ? 0 : columns.first / sum_lanes * sum_lanes;
     }
     bool has(Slot slot) const { return bool(operand[slot]); }
     bool reads_queries() const { return spec.norms == Kernel::Norms::both; }
@@ -174,8 +217,12 @@ struct Problem {
     bool product() const { return spec.score == Kernel::Score::product; }
     int64_t tiles() const { return (keys + tile_keys - 1) / tile_keys; }
     int64_t blocks() const { return (queries + block_queries - 1) / block_queries; }
+    /// Whether one tile holds all of a row.
+    bool whole() const { return tiles() == 1 && !part; }
+    /// Sums over all pairs of a head are made of so many.
+    int64_t sums() const { return tiles() + (far ? far->groups : 0); }
     /// Heads are handed out whole where there are enough of them; else each one's loops are shared.
-    bool whole_heads() const { return heads >= 2 * thread_count(); }
+    bool whole_heads() const { return beside >= 2 * thread_count(); }
     /// Of n items of one head, at least so many, those that make a piece of a loop.
     int64_t piece(int64_t n, int64_t least) const {
         return whole_heads() ? n : std::max(least, n / (8 * thread_count()));
@@ -186,9 +233,8 @@ struct Problem {
     /// Whether nothing is seen between blocks [b, b_end) of queries and tiles [t, t_end) of keys.
     bool unseen(int64_t head, int64_t b, int64_t b_end, int64_t t, int64_t t_end) const {
         const int64_t i = b * block_queries, j = t * tile_keys;
-        return spec.filter.classify(tile(head, i, std::min(queries, b_end * block_queries) - i, j,
-                                         std::min(keys, t_end * tile_keys) - j)) ==
-               TileClass::empty;
+        return filter.classify(tile(head, i, std::min(queries, b_end * block_queries) - i, j,
+                                    std::min(keys, t_end * tile_keys) - j)) == TileClass::empty;
     }
 };
 

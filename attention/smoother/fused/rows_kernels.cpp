@@ -35,6 +35,17 @@ void scaled(int64_t rows, int64_t columns, const T* x, const T* factor, T* out) 
 }
 
 template <class T>
+void blend(int64_t rows, int64_t columns, const T* factor, T* out, int64_t row, const T* x_factor,
+           const T* x, int64_t x_row) {
+    for (int64_t r = 0; r < rows; ++r, out += row, x += x_row) {
+        const Vec<T> a(factor[r]), b(x_factor[r]);
+        write_run(out, columns, false, [&](int64_t i, int count) MERCER_STEP {
+            return fma(load(x + i, count, T(0)), b, load(out + i, count, T(0)) * a);
+        });
+    }
+}
+
+template <class T>
 void inner(int64_t rows, int64_t columns, const T* a, const T* b, int64_t row, T* out) {
     for (int64_t r = 0; r < rows; ++r, a += row, b += row) {
         Canonical<T, SumOp> sum;
@@ -147,9 +158,9 @@ void skew(const attention::SkewedTile<T>& t) {
 }
 
 template <class T>
-constexpr attention::RowTable<T> table = {finite<T>,     rescale<T>,     scaled<T>,   inner<T>,
-                                          times<T>,      add_columns<T>, add_rows<T>, add_norms<T>,
-                                          add_skewed<T>, skew<T>};
+constexpr attention::RowTable<T> table = {finite<T>,    rescale<T>,    scaled<T>,      blend<T>,
+                                          inner<T>,     times<T>,      add_columns<T>, add_rows<T>,
+                                          add_norms<T>, add_skewed<T>, skew<T>};
 
 }  // namespace
 

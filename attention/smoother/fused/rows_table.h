@@ -27,6 +27,9 @@ struct RowTable {
     void (*rescale)(int64_t rows, int64_t columns, T* out, int64_t row, const T* factor);
     /// out row ← factor·x row, of dense rows.
     void (*scaled)(int64_t rows, int64_t columns, const T* x, const T* factor, T* out);
+    /// out row ← factor·out row + x_factor·x row.
+    void (*blend)(int64_t rows, int64_t columns, const T* factor, T* out, int64_t row,
+                  const T* x_factor, const T* x, int64_t x_row);
     /// Σ_c a·b of each row.
     void (*inner)(int64_t rows, int64_t columns, const T* a, const T* b, int64_t row, T* out);
     /// x ← x∘y.

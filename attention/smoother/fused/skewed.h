@@ -42,12 +42,12 @@ public:
         const Met met(*this, t);
         if (met.count == 0) return;
         Scratch scratch;
-        const int64_t nr = cpu::gemm_kernels<T>().nr,
-                      begin = inner_ ? met.begin / nr * nr : met.begin, before = met.begin - begin;
-        multiply<T>({t.m, before + met.count, width_, x, width_, 1,
-                     inner_ ? inner_ + begin * width_ : pack_inner(met, scratch), wide, wide_row,
-                     false, 0, 0, (inner_ ? rows_ : met.begin + met.count) - begin});
-        row_stages<T>().add_skewed(tile(t, met, z, wide + before, wide_row, scale_));
+        const int64_t lanes = cpu::gemm_kernels<T>().lanes, first = inner_ ? met.begin : 0,
+                      base = first / lanes * lanes;
+        multiply_columns<T>({t.m, inner_ ? rows_ : met.count, width_, x, width_, 1,
+                             inner_ ? inner_ : pack_inner(met, scratch), wide, wide_row, false},
+                            {first, first + met.count}, base);
+        row_stages<T>().add_skewed(tile(t, met, z, wide + (first - base), wide_row, scale_));
     }
     /// z_ij += the row of (i, j), of width 1.
     void add_itself(const TilePlace& t, T* z) const {

@@ -32,10 +32,11 @@ struct Operands {
 };
 
 template <class T>
-void squared_norms(const Problem<T>& p, const T* x, int64_t rows, T* out) {
-    parallel_for(rows, p.piece(rows, 1024), [&](int64_t begin, int64_t end) {
-        const T* from = x + begin * p.width;
-        row_stages<T>().inner(end - begin, p.width, from, from, p.width, out + begin);
+void squared_norms(const Problem<T>& p, Slot slot, int64_t head, T* out) {
+    const Operand<T>& x = p.operand[slot];
+    parallel_for(x.rows, p.piece(x.rows, 1024), [&](int64_t begin, int64_t end) {
+        const T* from = p.row(slot, head, begin);
+        row_stages<T>().inner(end - begin, x.width, from, from, x.row, out + begin);
     });
 }
 
@@ -45,7 +46,7 @@ template <class T>
 KeyNorms<T>::KeyNorms(const Problem<T>& p, int64_t head, Scratch& scratch) {
     if (!p.reads_keys()) return;
     norms = scratch.take<T>(p.keys);
-    squared_norms(p, p.of(keys, head), p.keys, norms);
+    squared_norms(p, keys, head, norms);
     if (!p.affine) return;
     terms = scratch.take<T>(p.keys);
     for (int64_t j = 0; j < p.keys; ++j) terms[j] = norms[j] * p.norm;
@@ -57,7 +58,7 @@ QuerySide<T> query_side(const Problem<T>& p, int64_t head, Scratch& scratch) {
                       p.of(relative_left, head)};
     if (p.reads_queries()) {
         T* const norms = scratch.take<T>(p.queries);
-        squared_norms(p, side.q, p.queries, norms);
+        squared_norms(p, queries, head, norms);
         side.norms = norms;
     }
     return side;
@@ -72,12 +73,13 @@ template <class T>
 KeyTile<T> pack_keys(const Problem<T>& p, int64_t head, int64_t t, const KeyNorms<T>& norms,
                      T* packed, T* inner) {
     const int64_t j = t * tile_keys, n = std::min(tile_keys, p.keys - j);
-    const T* k = p.of(keys, head) + j * p.width;
+    const T* k = p.row(keys, head, j);
+    const int64_t row = p.operand[keys].row;
     if (p.product()) {
-        pack_transposed(n, p.width, k, packed);
+        pack_transposed(n, p.width, k, packed, row);
     } else {
         for (int64_t h = 0; h < p.width; ++h)
-            for (int64_t c = 0; c < n; ++c) packed[h * tile_keys + c] = k[c * p.width + h];
+            for (int64_t c = 0; c < n; ++c) packed[h * tile_keys + c] = k[c * row + h];
     }
     if (p.has(inner_right)) {
         const int64_t e = p.operand[inner_right].width;
@@ -129,11 +131,9 @@ void tile_scores(const Problem<T>& p, const QuerySide<T>& side, const KeyTile<T>
     const T* q = side.q + i * p.width;
     if (p.product()) {
         // A formula's slopes of what is not computed might be NaN.
-        const int64_t nr = cpu::gemm_kernels<T>().nr, first = p.affine ? columns.first : 0,
-                      from = first / nr * nr;
-        multiply<T>({m, columns.end - from, p.width, packed ? packed : q, p.width, 1,
-                     k.keys + from * p.width, s + from, tile_keys, false, 0, 0, k.n - from,
-                     packed != nullptr, ahead});
+        multiply_columns<T>({m, k.n, p.width, packed ? packed : q, p.width, 1, k.keys, s, tile_keys,
+                             false, 0, 0, packed != nullptr, ahead},
+                            {p.affine ? columns.first : 0, columns.end});
         return;
     }
     const bool additive = p.spec.score == Kernel::Score::additive;
@@ -152,8 +152,8 @@ void tile_logs(const Problem<T>& p, const QuerySide<T>& side, const KeyTile<T>& 
         {at.m, at.n, x.in, x.row, x.column, out, tile_keys, p.spec.formula.state(), false});
     if (side.inner) {
         const int64_t e = p.operand[inner_left].width;
-        multiply<T>(
-            {at.m, at.n, e, side.inner + at.i * e, e, 1, k.inner, z, tile_keys, true, 0, 0, k.n});
+        multiply_columns<T>(
+            {at.m, k.n, e, side.inner + at.i * e, e, 1, k.inner, z, tile_keys, true}, {0, at.n});
     }
     if (!relative) return;
     if (side.relative)

@@ -72,6 +72,19 @@ private:
     bool flags_ = false;
 };
 
+/// The tile from column `begin` on.
+template <class T>
+void skip_columns(LogTile<T>& t, int64_t begin) {
+    if (begin == 0) return;
+    t.columns -= begin, t.z += begin;
+    if (t.column_terms) t.column_terms += begin;
+    if (t.seen) t.seen += begin;
+    for (int64_t r = 0; t.intervals && r < t.rows; ++r) {
+        TileColumns& v = t.intervals[r];
+        v = {std::max<int64_t>(0, v.first - begin), std::max<int64_t>(0, v.end - begin)};
+    }
+}
+
 /// Scores of a tile, rows tile_keys apart. packed: the queries, if not to be read where they are.
 template <class T>
 void tile_scores(const Problem<T>& p, const QuerySide<T>& side, const KeyTile<T>& k, int64_t i,

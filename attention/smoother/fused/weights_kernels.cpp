@@ -259,6 +259,36 @@ void finish_softmax(int64_t rows, T* max, const T* parts, const T* moments, T* s
     }
 }
 
+// Σ of both is Σ₁e^{max₁ − max} + Σ₂e^{max₂ − max}, the shares a, b of both in it their outputs' factors;
+// the entropy a·(H₁ − log a) + b·(H₂ − log b). A share of 0: nothing was seen.
+template <class T>
+void join(int64_t rows, T* max, T* share, T* entropy, const T* other_max, const T* other_share,
+          const T* other_entropy, T* factor, T* other_factor) {
+    const Vec<T> zero(T(0));
+    write_run(factor, rows, false, [&](int64_t i, int count) MERCER_STEP {
+        const Vec<T> s = load(share + i, count, T(0)), o = load(other_share + i, count, T(0)),
+                     m = load(max + i, count, T(0)), n = load(other_max + i, count, T(0));
+        const Mask<T> nothing = s == zero, nothing_there = o == zero;
+        const Vec<T> top = select(nothing, n, select(nothing_there, m, PlainMax::join(m, n))),
+                     first = select(nothing, zero, exp_falling(m - top) / s),
+                     second = select(nothing_there, zero, exp_falling(n - top) / o),
+                     total = first + second,
+                     all = select(total == zero, zero, Vec<T>(T(1)) / total),
+                     a = select(nothing, zero, first * all),
+                     b = select(nothing_there, zero, second * all);
+        store(top, max + i, count);
+        store(all, share + i, count);
+        store(b, other_factor + i, count);
+        if (entropy) {
+            const Vec<T> h = load(entropy + i, count, T(0)) - log(a),
+                         g = load(other_entropy + i, count, T(0)) - log(b);
+            store(select(a == zero, zero, a * h) + select(b == zero, zero, b * g), entropy + i,
+                  count);
+        }
+        return a;
+    });
+}
+
 /// Σ w·g of a row.
 template <class T>
 MERCER_INLINE T weighted(int64_t columns, const T* w, const T* g) {
@@ -509,8 +539,8 @@ void unsparse(SparseKind kind, const LogTile<T>& t, T* g, const T* epsilon, cons
 
 template <class T>
 constexpr attention::WeightTable<T> table = {
-    soften<T>,   finish_softmax<T>, unsoften<T>,  gather<T>, finish_division<T>,
-    undivide<T>, hide<T>,           threshold<T>, sparse<T>, unsparse<T>};
+    soften<T>,   finish_softmax<T>, join<T>,      unsoften<T>, gather<T>,  finish_division<T>,
+    undivide<T>, hide<T>,           threshold<T>, sparse<T>,   unsparse<T>};
 
 }  // namespace
 

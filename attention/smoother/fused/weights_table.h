@@ -24,7 +24,7 @@ struct LogTile {
     // sees, or neither: all.
     const bool* seen = nullptr;
     int64_t seen_row = 0;
-    const TileColumns* intervals = nullptr;
+    TileColumns* intervals = nullptr;
     /// On the way back: the tile holds all keys, and D only what is added to Σ p·g (entmax: over Σe), which
     /// is then as exact as g: 0 slopes of a single key are 0.
     bool whole = false;
@@ -56,6 +56,10 @@ struct WeightTable {
     /// share ← 1/Σ; a row that saw nothing: max and share 0. entropy (or nullptr) from moments.
     void (*finish_softmax)(int64_t rows, T* max, const T* parts, const T* moments, T* share,
                            T* entropy);
+    /// Two softmaxes of the same rows as one, in the place of the first: what factor and other_factor
+    /// make of their outputs. entropy and other_entropy: or nullptr.
+    void (*join)(int64_t rows, T* max, T* share, T* entropy, const T* other_max,
+                 const T* other_share, const T* other_entropy, T* factor, T* other_factor);
     /// z ← p, g ← p·(g − D + slope·(z − max)): from cotangents of weights to those of logs. slope: or
     /// nullptr.
     void (*unsoften)(const LogTile<T>& t, T* g, const T* max, const T* share, const T* D,
