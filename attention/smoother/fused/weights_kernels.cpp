@@ -170,7 +170,7 @@ MERCER_APART void plain_exponentials(const LogTile<T>& t, const T* max, T* parts
         canonical_run<T>(
             row.count(),
             [&](int64_t i, int count, Vec<T>& part) MERCER_STEP {
-                const Vec<T> e = exp_falling(row.minus(m, i, count));
+                const Vec<T> e = exp_of_difference(row.minus(m, i, count));
                 store(e, row.z + i, count);
                 part = part + e;
             },
@@ -188,7 +188,7 @@ MERCER_APART void flagged_exponentials(const LogTile<T>& t, const T* max, T* par
         const Vec<T> m = finite_top(max[r]);
         Canonical<T, SumOp> sum;
         canonical_for(sum, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-            const Vec<T> e = exp_falling(load(z + i, count, lower_end<T>) - m);
+            const Vec<T> e = exp_of_difference(load(z + i, count, lower_end<T>) - m);
             store(e, z + i, count);
             part = part + e;
         });
@@ -208,7 +208,7 @@ MERCER_APART void exponentials_and_moments(const LogTile<T>& t, const T* max, T*
             t.columns,
             [&](int64_t i, int count, Vec<T>& part, Vec<T>& moment_part) MERCER_STEP {
                 const Vec<T> v = t.seen ? load(z + i, count, lower_end<T>) : logs(i, count);
-                const Vec<T> d = v - m, p = exp_falling(d);
+                const Vec<T> d = v - m, p = exp_of_difference(d);
                 store(p, z + i, count);
                 part = part + p;
                 moment_part = select(p == Vec<T>(T(0)), moment_part, fma(p, d, moment_part));
@@ -236,7 +236,7 @@ void soften(const LogTile<T>& t, T* max, T* parts, T* moments, T* factor) {
                      top = select(here > before + slack, here, before);
         // What is multiplied is 0 before the first tile.
         const Mask<T> same = before == top || before == Vec<T>(lower_end<T>);
-        store(select(same, Vec<T>(T(1)), exp_falling(before - top)), factor + i, count);
+        store(select(same, Vec<T>(T(1)), exp_of_difference(before - top)), factor + i, count);
         store(top, max + i, count);
     });
     if (moments) return exponentials_and_moments(t, max, parts, moments, factor);
@@ -308,7 +308,7 @@ MERCER_APART void plain_unsoften(const LogTile<T>& t, T* g, const T* max, const 
         const Vec<T> m(max[r]), scale(share[r]), d(D[r]);
         T* const to = g + row.columns.first;
         write_run(row.z, row.count(), false, [&](int64_t i, int count) MERCER_STEP {
-            const Vec<T> p = exp_falling(row.minus(m, i, count)) * scale;
+            const Vec<T> p = exp_of_difference(row.minus(m, i, count)) * scale;
             store(p * (load(to + i, count, T(0)) - d), to + i, count);
             return p;
         });
@@ -338,14 +338,14 @@ void unsoften(const LogTile<T>& t, T* g, const T* max, const T* share, const T* 
         T total = D[r];
         if (t.whole) {
             write_run(room, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
-                return exp_falling(away(i, count)) * scale;
+                return exp_of_difference(away(i, count)) * scale;
             });
             total += weighted(t.columns, room, g);
         }
         const Vec<T> d(total);
         write_run(z, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
             const Vec<T> a = away(i, count),
-                         p = t.whole ? load(room + i, count, T(0)) : exp_falling(a) * scale;
+                         p = t.whole ? load(room + i, count, T(0)) : exp_of_difference(a) * scale;
             Vec<T> dp = load(g + i, count, T(0)) - d;
             if (slope) dp = fma(tilt, select(p == Vec<T>(T(0)), p, a), dp);
             store(logs.shown(p * dp, i), g + i, count);
@@ -354,9 +354,30 @@ void unsoften(const LogTile<T>& t, T* g, const T* max, const T* share, const T* 
     }
 }
 
+/// What is there already, but for the columns that are not seen.
+template <class T>
+MERCER_APART void plain_gather(const LogTile<T>& t, T* parts, T* sizes) {
+    for (int64_t r = 0; r < t.rows; ++r, parts += sum_lanes, sizes += sum_lanes) {
+        const PlainRow<T, false> row(t, r);
+        Canonical<T, SumOp> sum, size;
+        canonical_run<T>(
+            row.count(),
+            [&](int64_t i, int count, Vec<T>& part, Vec<T>& size_part) MERCER_STEP {
+                const Vec<T> w = load(row.z + i, count, T(0));
+                part = part + w;
+                size_part = size_part + abs(w);
+            },
+            sum, size);
+        row.clear_around(t.z + r * t.row, t.columns);
+        add_parts(parts, T(1), sum);
+        add_parts(sizes, T(1), size);
+    }
+}
+
 template <class T>
 void gather(const LogTile<T>& t, T* parts, T* sizes) {
-    for (int64_t r = 0; r < t.rows; ++r) {
+    if (!t.seen && !t.column_terms && t.scale == T(1)) return plain_gather(t, parts, sizes);
+    for (int64_t r = 0; r < t.rows; ++r, parts += sum_lanes, sizes += sum_lanes) {
         T* z = t.z + r * t.row;
         const LogRow<T> weights(t, r, T(0));
         Canonical<T, SumOp> sum, size;
@@ -369,8 +390,8 @@ void gather(const LogTile<T>& t, T* parts, T* sizes) {
                 size_part = size_part + abs(w);
             },
             sum, size);
-        add_parts(parts + r * sum_lanes, T(1), sum);
-        add_parts(sizes + r * sum_lanes, T(1), size);
+        add_parts(parts, T(1), sum);
+        add_parts(sizes, T(1), size);
     }
 }
 

@@ -103,9 +103,17 @@ void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, in
                     continue;
                 }
                 transpose(rows, square, n);
-                for (int q = 0; q < n; ++q)
-                    for (int y = x; y < width; ++y)
-                        out[(p + q) * width + y] = square[q * n + y - x];
+                for (int q = 0; q < n; ++q) {
+                    const int left = width - x;
+                    T* const to = out + (p + q) * width + x;
+                    for (int y = 0; y < left; y += V::lanes) {
+                        const V v = V::load(square + q * n + y);
+                        if (y + V::lanes <= left)
+                            v.store(to + y);
+                        else
+                            v.store(to + y, left - y);
+                    }
+                }
             }
         if (width > count)
             for (int64_t q = 0; q < p; ++q)
