@@ -1,0 +1,144 @@
+// Sparsemax and entmax of rows whose threshold is known, how it is found, and back.
+#pragma once
+
+#include "attention/smoother/fused/log_row.h"
+#include "engine/cpu/kernels/entmax_alpha.h"
+#include "engine/cpu/kernels/entmax_threshold.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+using attention::SparseKind;
+using attention::Statistics;
+
+template <class T>
+void hide(const LogTile<T>& t) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        T* z = t.z + r * t.row;
+        const LogRow<T> logs(t, r, lower_end<T>);
+        write_run(z, t.columns, false,
+                  [&](int64_t i, int count) MERCER_STEP { return logs(i, count); });
+    }
+}
+
+template <class T, Alpha alpha>
+T epsilon_of(const T* epsilon, int64_t row) {
+    return alpha == Alpha::two ? T(1) : alpha == Alpha::half_three ? T(0.5) : epsilon[row];
+}
+
+template <class T, Alpha alpha>
+MERCER_INLINE Distribution<T, alpha> distribution(const Statistics<T>& s, int64_t r, T epsilon) {
+    return {Threshold<T>{s.of[1][r], s.of[2][r]}, s.of[0][r], epsilon};
+}
+
+template <class T, Alpha alpha>
+void threshold_rows(int64_t rows, int64_t columns, const T* z, int64_t row, const T* epsilons,
+                    bool for_alpha, const Statistics<T>& s) {
+    for (int64_t r = 0; r < rows; ++r, z += row) {
+        const T top = largest_of(z, columns), epsilon = epsilon_of<T, alpha>(epsilons, r);
+        const bool nothing = top == lower_end<T>;
+        const Threshold<T> at =
+            nothing ? Threshold<T>{T(0), T(0)} : threshold<T, alpha>(z, columns, top, epsilon);
+        s.of[0][r] = top, s.of[1][r] = at.s, s.of[2][r] = at.sum;
+        if (!for_alpha) continue;
+        s.of[3][r] = s.of[4][r] = T(0);
+        if (nothing) continue;
+        const Distribution<T, alpha> weight(at, top, epsilon);
+        const AlphaSlope<T> slope(epsilon);
+        Canonical<T, SumOp> entropy, second;
+        canonical_run<T>(
+            columns,
+            [&](int64_t i, int count, Vec<T>& h_part, Vec<T>& second_part) MERCER_STEP {
+                slope.add(weight(load(z + i, count, lower_end<T>)), h_part, second_part);
+            },
+            entropy, second);
+        s.of[3][r] = entropy.total(), s.of[4][r] = second.total();
+    }
+}
+
+template <class T, Alpha alpha>
+void sparse_rows(const LogTile<T>& t, const T* epsilons, const Statistics<T>& s, T* escort,
+                 T* parts) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        T* z = t.z + r * t.row;
+        const T epsilon = epsilon_of<T, alpha>(epsilons, r);
+        const bool nothing = s.of[0][r] == lower_end<T>;
+        const auto weight = distribution<T, alpha>(s, r, epsilon);
+        const LogRow<T> logs(t, r, lower_end<T>);
+        Canonical<T, SumOp> sum;
+        canonical_for(sum, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            const Vec<T> p = nothing ? Vec<T>(T(0)) : weight(logs(i, count));
+            store(p, z + i, count);
+            if (!escort) return;
+            const Vec<T> e = escort_of<T, alpha>(p, epsilon);
+            store(e, escort + r * t.row + i, count);
+            part = part + e;
+        });
+        if (escort) add_parts(parts + r * sum_lanes, T(1), sum);
+    }
+}
+
+template <class T, Alpha alpha>
+void unsparse_rows(const LogTile<T>& t, T* g, const T* epsilons, const Statistics<T>& s, const T* D,
+                   T* dalpha) {
+    const Vec<T> zero(T(0));
+    T room[attention::tile_keys];
+    for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
+        T* z = t.z + r * t.row;
+        const T epsilon = epsilon_of<T, alpha>(epsilons, r);
+        const bool nothing = s.of[0][r] == lower_end<T>;
+        const auto weight = distribution<T, alpha>(s, r, epsilon);
+        const LogRow<T> logs(t, r, lower_end<T>);
+        AlphaSlope<T> slope(epsilon);
+        if (dalpha) slope.set(s.of[3][r], s.of[4][r]);
+        Canonical<T, SumOp> sum, escorts;
+        canonical_run<T>(
+            t.columns,
+            [&](int64_t i, int count, Vec<T>& part, Vec<T>& escort) MERCER_STEP {
+                const Vec<T> p = nothing ? zero : weight(logs(i, count)),
+                             e = escort_of<T, alpha>(p, epsilon);
+                store(p, z + i, count);
+                store(e, room + i, count);
+                escort = escort + e;
+                if (dalpha)
+                    part = part + select(p == zero, zero, load(g + i, count, T(0)) * p * slope(p));
+            },
+            sum, escorts);
+        if (dalpha) dalpha[r] += sum.total();
+        T mean = D[r];
+        if (const T all = escorts.total(); t.whole && all != T(0))
+            mean += weighted(t.columns, room, g) / all;
+        const Vec<T> d(mean);
+        write_run(g, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
+            const Vec<T> e = load(room + i, count, T(0));
+            return select(e == zero, zero, e * (load(g + i, count, T(0)) - d));
+        });
+    }
+}
+
+template <class T>
+void threshold(SparseKind kind, int64_t rows, int64_t columns, const T* z, int64_t row,
+               const T* epsilon, bool for_alpha, const Statistics<T>& s) {
+    constexpr decltype(&threshold_rows<T, Alpha::two>) of[] = {threshold_rows<T, Alpha::two>,
+                                                               threshold_rows<T, Alpha::half_three>,
+                                                               threshold_rows<T, Alpha::any>};
+    of[int(kind)](rows, columns, z, row, epsilon, for_alpha, s);
+}
+template <class T>
+void sparse(SparseKind kind, const LogTile<T>& t, const T* epsilon, const Statistics<T>& s,
+            T* escort, T* parts) {
+    constexpr decltype(&sparse_rows<T, Alpha::two>) of[] = {
+        sparse_rows<T, Alpha::two>, sparse_rows<T, Alpha::half_three>, sparse_rows<T, Alpha::any>};
+    of[int(kind)](t, epsilon, s, escort, parts);
+}
+template <class T>
+void unsparse(SparseKind kind, const LogTile<T>& t, T* g, const T* epsilon, const Statistics<T>& s,
+              const T* D, T* dalpha) {
+    constexpr decltype(&unsparse_rows<T, Alpha::two>) of[] = {unsparse_rows<T, Alpha::two>,
+                                                              unsparse_rows<T, Alpha::half_three>,
+                                                              unsparse_rows<T, Alpha::any>};
+    of[int(kind)](t, g, epsilon, s, D, dalpha);
+}
+
+}  // namespace
+}  // namespace mercer::MERCER_ISA

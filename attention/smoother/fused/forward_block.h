@@ -1,0 +1,255 @@
+// A block of queries on its way over all tiles of keys: each normaliser's loop.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "attention/smoother/fused/forward_head.h"
+#include "attention/smoother/placed.h"
+
+namespace mercer::attention {
+
+template <class T>
+struct Results {
+    T *out, *escort, *entropy;  // escort, entropy: nullptr where not wanted
+    Statistics<T> statistics;
+};
+
+/// A block's scratch.
+template <class T>
+struct Stage {
+    T *z, *wide, *keep, *parts, *more_parts, *factor;
+    T* out;                // here while it is summed, for its own memory is far away
+    T* queries = nullptr;  // packed, where products read them
+
+    Stage(const Problem<T>& p, int64_t rows, int64_t columns, bool more, Scratch& scratch) {
+        if (p.product()) queries = scratch.take<T>(rows * p.width);
+        z = scratch.take<T>(rows * columns);
+        wide =
+            p.has(relative_left) || p.has(value_rows) ? scratch.take<T>(rows * wide_row) : nullptr;
+        keep = p.spec.dropout.rate > 0 ? scratch.take<T>(rows * tile_keys) : nullptr;
+        parts = scratch.take<T>(rows * sum_lanes), more_parts = scratch.take<T>(rows * sum_lanes);
+        std::fill_n(parts, rows * sum_lanes, T(0));
+        if (more) std::fill_n(more_parts, rows * sum_lanes, T(0));
+        factor = scratch.take<T>(rows);
+        out = scratch.take<T>(rows * p.values);
+        std::fill_n(out, rows * p.values, T(0));
+    }
+};
+
+/// Rows [first, first + rows) of a block against the columns of tile t that they see.
+struct Piece {
+    int64_t t, first, rows;
+    Extent columns;
+};
+
+/// Queries [i, i + m) of one head.
+template <class T>
+struct Block {
+    const Problem<T>& p;
+    const PackedHead<T>& packed;
+    int64_t head, i, m;
+    Results<T> to;   // from the block's first row on
+    Ahead<T> ahead;  // what comes next
+    std::vector<char> poisoned = {};
+
+    /// Packs the queries.
+    void begin(const Stage<T>& x) const {
+        if (x.queries)
+            cpu::gemm_kernels<T>().pack_rows(m, p.width, packed.side.q + i * p.width, p.width, 1,
+                                             x.queries);
+    }
+
+    /// body(piece) for all that is seen.
+    template <class Body>
+    void for_pieces(TileView& view, Body body) {
+        const auto unseen = [&](int64_t t, int64_t end) {
+            const int64_t j = t * tile_keys, n = std::min(p.keys, end * tile_keys) - j;
+            return p.filter.classify(p.tile(head, i, m, j, n)) == TileClass::empty;
+        };
+        for_seen(0, p.tiles(), unseen, [&](int64_t t) {
+            const KeyTile<T>& k = packed.tiles[size_t(t)];
+            view.look(p.filter, p.tile(head, i, m, k.j, k.n), packed.poisoned);
+            if (packed.poisoned) note_poison(k, view);
+            const int64_t strip = view.strip(m, sizeof(T));
+            for (int64_t r = 0; r < m; r += strip) {
+                const int64_t rows = std::min(strip, m - r);
+                const Extent columns = view.extent(r, rows);
+                if (columns.end > 0) body(Piece{t, r, rows, columns});
+            }
+        });
+    }
+    void note_poison(const KeyTile<T>& k, const TileView& view) {
+        poisoned.resize(size_t(m));
+        for (int64_t c = 0; c < k.n; ++c)
+            for (int64_t r = 0; packed.poisoned[k.j + c] && r < m; ++r)
+                poisoned[size_t(r)] |= char(view.sees(r, c));
+    }
+    /// The piece's z, rows tile_keys apart.
+    void logs(const Piece& x, const Stage<T>& stage) {
+        const KeyTile<T>& k = packed.tiles[size_t(x.t)];
+        T *const z = stage.z, *const wide = stage.wide;
+        tile_scores(p, packed.side, k, i + x.first, x.rows, x.columns, z, packed_rows(x, stage),
+                    &ahead);
+        tile_logs(p, packed.side, k, packed.relative, {i + x.first, x.rows, k.j, x.columns.end}, z,
+                  z, wide);
+    }
+    /// The piece's queries among the packed, if they are strips of their own there.
+    const T* packed_rows(const Piece& x, const Stage<T>& stage) const {
+        const int64_t mr = cpu::gemm_kernels<T>().mr, left = m - x.first - x.rows;
+        const bool whole = x.rows == m, strips = x.rows % mr == 0 && (left == 0 || 2 * left >= mr);
+        return stage.queries && (whole || strips) ? stage.queries + x.first * p.width : nullptr;
+    }
+    LogTile<T> log_tile(const Piece& x, const TileView& view, T* z) const {
+        LogTile<T> t{.rows = x.rows,
+                     .columns = x.columns.end,
+                     .z = z,
+                     .row = tile_keys,
+                     .scale = p.score,
+                     .column_terms = packed.tiles[size_t(x.t)].column_terms};
+        view.show(t, x.first);
+        skip_columns(t, p.begin(x.columns));
+        return t;
+    }
+    /// out += weights·V and what rows of values add.
+    void add_values(const Piece& x, const T* weights, T* out, T* wide) const {
+        const KeyTile<T>& k = packed.tiles[size_t(x.t)];
+        const int64_t first = x.columns.first;
+        multiply<T>({x.rows, p.values, x.columns.end - first, weights + first, tile_keys, 1,
+                     packed.values + x.t * packed.value_tile, out + x.first * p.values, p.values,
+                     true, k.n, first});
+        if (packed.value_rows)
+            packed.value_rows.add_combined({i + x.first, x.rows, k.j, x.columns.end}, weights,
+                                           out + x.first * p.values, wide);
+    }
+    void drop(const Piece& x, T* weights, T* keep) const {
+        if (!keep) return;
+        const KeyTile<T>& k = packed.tiles[size_t(x.t)];
+        for (int64_t r = 0; r < x.rows; ++r)
+            keep_factors(p.spec.dropout, (head * p.queries + i + x.first + r) * p.keys + k.j,
+                         x.columns.end, keep + r * tile_keys);
+        row_stages<T>().times(x.rows, x.columns.end, weights, keep, tile_keys, weights);
+    }
+
+    void softmax() {
+        Scratch scratch;
+        const Stage<T> x(p, m, tile_keys, to.entropy, scratch);
+        begin(x);
+        const WeightTable<T>& stages = weight_stages<T>();
+        T *const max = to.statistics.of[0], *const share = to.statistics.of[1];
+        std::fill_n(max, m, -std::numeric_limits<T>::infinity());
+        TileView view(m, scratch);
+        for_pieces(view, [&](const Piece& piece) {
+            const int64_t r = piece.first;
+            logs(piece, x);
+            stages.soften(log_tile(piece, view, x.z), max + r, x.parts + r * sum_lanes,
+                          to.entropy ? x.more_parts + r * sum_lanes : nullptr, x.factor);
+            row_stages<T>().rescale(piece.rows, p.values, x.out + r * p.values, p.values, x.factor);
+            drop(piece, x.z, x.keep);
+            add_values(piece, x.z, x.out, x.wide);
+        });
+        stages.finish_softmax(m, max, x.parts, x.more_parts, share, to.entropy);
+        row_stages<T>().scaled(m, p.values, x.out, share, to.out);
+    }
+
+    void divide(SmootherReport& report) {
+        Scratch scratch;
+        const Stage<T> x(p, m, tile_keys, true, scratch);
+        begin(x);
+        const WeightTable<T>& stages = weight_stages<T>();
+        TileView view(m, scratch);
+        for_pieces(view, [&](const Piece& piece) {
+            const int64_t r = piece.first;
+            logs(piece, x);
+            stages.gather(log_tile(piece, view, x.z), x.parts + r * sum_lanes,
+                          x.more_parts + r * sum_lanes);
+            drop(piece, x.z, x.keep);
+            add_values(piece, x.z, x.out, x.wide);
+        });
+        T *const instead = to.statistics.of[0], *const share = to.statistics.of[1];
+        stages.finish_division(m, x.parts, x.more_parts, share, x.factor);
+        row_stages<T>().scaled(m, p.values, x.out, share, to.out);
+        for (int64_t r = 0; r < m; ++r) {
+            instead[r] = T(-1);
+            if (x.factor[r] != T(0))
+                report.nonpositive += share[r] <= T(0) || std::isinf(share[r]);
+            else
+                take_nearest(r, x, view, report);
+        }
+    }
+    /// A row whose visible weights are all zero takes its nearest visible key.
+    void take_nearest(int64_t r, const Stage<T>& x, TileView& view, SmootherReport& report) const {
+        const bool nearer_is_less = p.spec.score == Kernel::Score::difference;
+        int64_t best = -1;
+        T least = std::numeric_limits<T>::infinity();
+        for (const KeyTile<T>& k : packed.tiles) {
+            const FilterTile place = p.tile(head, i + r, 1, k.j, k.n);
+            if (view.look(p.filter, place, true) == TileClass::empty) continue;
+            tile_scores(p, packed.side, k, i + r, 1, {0, k.n}, x.z);
+            for (int64_t c = 0; c < k.n; ++c) {
+                if (!view.sees(0, c)) continue;
+                const T s = nearer_is_less ? x.z[c] : -x.z[c];
+                if (best < 0 || s < least) least = s, best = k.j + c;
+            }
+        }
+        if (best < 0) return;  // it sees nothing
+        ++report.fallbacks;
+        to.statistics.of[0][r] = T(best);
+        T keep(1);
+        if (x.keep)
+            keep_factors(p.spec.dropout, (head * p.queries + i + r) * p.keys + best, 1, &keep);
+        const T* v = p.row(Slot::values, head, best);
+        for (int64_t c = 0; c < p.values; ++c) to.out[r * p.values + c] = keep * v[c];
+    }
+
+    void sparse(SparseKind kind, const T* epsilon, bool for_alpha) {
+        Scratch scratch;
+        const int64_t tiles = p.tiles(), whole = m * tile_keys;
+        // The scores of tile t stand side by side with those of the others, row by row.
+        const int64_t row = tiles * tile_keys;
+        T* const panel = scratch.take<T>(m * row);
+        std::fill_n(panel, m * row, -std::numeric_limits<T>::infinity());
+        const Stage<T> x(p, m, tile_keys, false, scratch);
+        begin(x);
+        T* const e = to.escort ? scratch.take<T>(whole) : nullptr;
+        const WeightTable<T>& stages = weight_stages<T>();
+        std::vector<Extent> extents(size_t(tiles), Extent{0, 0});
+        TileView view(m, scratch);
+        for_pieces(view, [&](const Piece& piece) {
+            Extent& all = extents[size_t(piece.t)];
+            all.end = std::max(all.end, piece.columns.end);
+            logs(piece, x);
+            if (view.partial()) stages.hide(log_tile(piece, view, x.z));
+            for (int64_t r = 0; r < piece.rows; ++r)
+                std::copy_n(x.z + r * tile_keys, piece.columns.end,
+                            panel + (piece.first + r) * row + piece.t * tile_keys);
+        });
+        stages.threshold(kind, m, p.keys, panel, row, epsilon, for_alpha, to.statistics);
+        for (int64_t t = 0; t < tiles; ++t) {
+            const Piece piece{t, 0, m, extents[size_t(t)]};
+            const int64_t columns = piece.columns.end;
+            if (columns == 0) continue;
+            for (int64_t r = 0; r < m; ++r)
+                std::copy_n(panel + r * row + t * tile_keys, columns, x.z + r * tile_keys);
+            stages.sparse(
+                kind, {.rows = m, .columns = columns, .z = x.z, .row = tile_keys, .scale = T(1)},
+                epsilon, to.statistics, e, x.parts);
+            drop(piece, x.z, x.keep);
+            add_values(piece, x.z, x.out, x.wide);
+            if (!e) continue;
+            if (x.keep) row_stages<T>().times(m, columns, e, x.keep, tile_keys, e);
+            add_values(piece, e, to.escort, x.wide);
+        }
+        std::copy_n(x.out, m * p.values, to.out);
+        if (!e) return;
+        for (int64_t r = 0; r < m; ++r) {
+            T sum(0);
+            for (int64_t c = 0; c < sum_lanes; ++c) sum += x.parts[r * sum_lanes + c];
+            x.factor[r] = sum == T(0) ? T(0) : T(1) / sum;
+        }
+        row_stages<T>().rescale(m, p.values, to.escort, p.values, x.factor);
+    }
+};
+
+}  // namespace mercer::attention

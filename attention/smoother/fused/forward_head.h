@@ -1,0 +1,64 @@
+// One head of the forward pass: keys and values, packed once for all queries.
+#pragma once
+
+#include <atomic>
+
+#include "attention/smoother/fused/tile.h"
+#include "engine/parallel.h"
+
+namespace mercer::attention {
+
+/// Keys and values of one head, packed for the products, tile after tile.
+template <class T>
+struct PackedHead {
+    QuerySide<T> side;
+    std::vector<KeyTile<T>> tiles;
+    T* values;
+    int64_t value_tile;
+    Skewed<T> relative, value_rows;
+    const char* poisoned = nullptr;
+    bool finite = true;  // else keys or values hold NaN or infinities, unless they were taken out
+
+    PackedHead(const Problem<T>& p, int64_t head, Scratch& scratch) {
+        side = query_side(p, head, scratch);
+        const KeyNorms<T> norms(p, head, scratch);
+        const int64_t key_tile = key_tile_size(p), inner_tile = inner_tile_size(p);
+        value_tile = packed_size<T>(p.values, tile_keys);
+        const int64_t all = value_tile + key_tile + inner_tile;
+        values = take(p.tiles() * all, scratch);
+        T* const packed_keys = values + p.tiles() * value_tile;
+        T* const packed_inner = packed_keys + p.tiles() * key_tile;
+        tiles.resize(size_t(p.tiles()));
+        std::atomic<bool> all_finite{true};
+        parallel_for(p.tiles(), p.piece(p.tiles(), 4), [&](int64_t begin, int64_t end) {
+            for (int64_t t = begin; t < end; ++t) {
+                KeyTile<T>& k = tiles[size_t(t)];
+                k = pack_keys(p, head, t, norms, packed_keys + t * key_tile,
+                              packed_inner + t * inner_tile);
+                pack_straight(p.values, k.n, p.row(Slot::values, head, k.j),
+                              values + t * value_tile, p.operand[Slot::values].row);
+                // Here, where they are in cache.
+                for (const Slot slot : {Slot::keys, Slot::values})
+                    if (!p.guarded && !p.finite(slot, head, k.j, k.n)) all_finite = false;
+            }
+        });
+        finite = all_finite;
+        if (!finite) return;
+        if (p.has(relative_rows))
+            relative = Skewed<T>(p, relative_rows, head, p.has(relative_left), false, scratch);
+        if (p.has(Slot::value_rows))
+            value_rows = Skewed<T>(p, Slot::value_rows, head, false, true, scratch);
+        if (!p.poisoned.empty()) poisoned = p.poisoned.data() + head * p.keys;
+    }
+
+private:
+    /// Much memory is given back after the head; a thread would keep its scratch.
+    T* take(int64_t n, Scratch& scratch) {
+        if (n * int64_t(sizeof(T)) < (1 << 20)) return scratch.take<T>(n);
+        memory_ = Tensor::empty({n}, dtype_of<T>);
+        return memory_.mutable_data<T>();
+    }
+    Tensor memory_;
+};
+
+}  // namespace mercer::attention

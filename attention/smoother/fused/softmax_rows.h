@@ -1,0 +1,235 @@
+// Softmax of a tile's rows, and back.
+#pragma once
+
+#include "attention/smoother/fused/log_row.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+/// Σ p·(z − max) for the new maximum, before it is multiplied by e^{old − new} = f.
+template <class T>
+MERCER_INLINE void shift_moments(T* moments, const T* parts, T f) {
+    if (f == T(1) || f == T(0)) return;
+    const Vec<T> change = log(Vec<T>(f));
+    for (int64_t i = 0; i < sum_lanes; i += Vec<T>::lanes)
+        fma(Vec<T>::load(parts + i), change, Vec<T>::load(moments + i)).store(moments + i);
+}
+
+/// max ← the rows' maxima, of a tile without flags.
+template <class T, bool terms>
+MERCER_APART void plain_maxima(const LogTile<T>& t, T* max) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        const PlainRow<T, terms> row(t, r);
+        Canonical<T, PlainMax> largest;
+        canonical_run<T>(
+            row.count(),
+            [&](int64_t i, int count, Vec<T>& part)
+                MERCER_STEP { part = PlainMax::join(part, row.raw(i, count)); },
+            largest);
+        max[r] = row.of_raw(largest.total(), t.scale);
+    }
+}
+/// With flags; z ← the logs.
+template <class T>
+MERCER_APART void flagged_maxima(const LogTile<T>& t, T* max) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        T* z = t.z + r * t.row;
+        const LogRow<T> logs(t, r, lower_end<T>);
+        Canonical<T, PlainMax> largest;
+        canonical_for(largest, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            const Vec<T> v = logs(i, count);
+            store(v, z + i, count);
+            part = PlainMax::join(part, v);
+        });
+        max[r] = largest.total();
+    }
+}
+/// What exponents are subtracted from: a row of −∞ only gets zeros.
+template <class T>
+MERCER_INLINE Vec<T> finite_top(T max) {
+    return Vec<T>(max == lower_end<T> ? T(0) : max);
+}
+template <class T, bool terms>
+MERCER_APART void plain_exponentials(const LogTile<T>& t, const T* max, T* parts, const T* factor) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        const PlainRow<T, terms> row(t, r);
+        const Vec<T> m = finite_top(max[r]);
+        Canonical<T, SumOp> sum;
+        canonical_run<T>(
+            row.count(),
+            [&](int64_t i, int count, Vec<T>& part) MERCER_STEP {
+                const Vec<T> e = exp_of_difference(row.minus(m, i, count));
+                store(e, row.z + i, count);
+                part = part + e;
+            },
+            sum);
+        row.clear_around(t.z + r * t.row, t.columns);
+        add_parts(parts + r * sum_lanes, factor[r], sum);
+    }
+}
+/// Of rows that hold the logs.
+template <class T>
+MERCER_APART void flagged_exponentials(const LogTile<T>& t, const T* max, T* parts,
+                                       const T* factor) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        T* z = t.z + r * t.row;
+        const Vec<T> m = finite_top(max[r]);
+        Canonical<T, SumOp> sum;
+        canonical_for(sum, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            const Vec<T> e = exp_of_difference(load(z + i, count, lower_end<T>) - m);
+            store(e, z + i, count);
+            part = part + e;
+        });
+        add_parts(parts + r * sum_lanes, factor[r], sum);
+    }
+}
+/// Of all rows, with their moments.
+template <class T>
+MERCER_APART void exponentials_and_moments(const LogTile<T>& t, const T* max, T* parts, T* moments,
+                                           const T* factor) {
+    for (int64_t r = 0; r < t.rows; ++r, parts += sum_lanes, moments += sum_lanes) {
+        T* z = t.z + r * t.row;
+        const LogRow<T> logs(t, r, lower_end<T>);
+        const Vec<T> m = finite_top(max[r]);
+        Canonical<T, SumOp> sum, moment;
+        canonical_run<T>(
+            t.columns,
+            [&](int64_t i, int count, Vec<T>& part, Vec<T>& moment_part) MERCER_STEP {
+                const Vec<T> v = t.seen ? load(z + i, count, lower_end<T>) : logs(i, count);
+                const Vec<T> d = v - m, p = exp_of_difference(d);
+                store(p, z + i, count);
+                part = part + p;
+                moment_part = select(p == Vec<T>(T(0)), moment_part, fma(p, d, moment_part));
+            },
+            sum, moment);
+        shift_moments(moments, parts, factor[r]);
+        add_parts(moments, factor[r], moment);
+        add_parts(parts, factor[r], sum);
+    }
+}
+
+// Three sweeps over the tile, for in each the rows are independent of each other: their maxima, what
+// those change, the exponentials.
+template <class T>
+void soften(const LogTile<T>& t, T* max, T* parts, T* moments, T* factor) {
+    const auto maxima = t.seen           ? flagged_maxima<T>
+                        : t.column_terms ? plain_maxima<T, true>
+                                         : plain_maxima<T, false>;
+    maxima(t, factor);
+    // What is subtracted need not be the maximum itself: it stays where it is off by so little that no
+    // digit is lost, and nothing has to be made to fit. Entropies are exact.
+    const Vec<T> slack(moments ? T(0) : T(0.5));
+    for_run<T>(t.rows, [&](int64_t i, int count) MERCER_STEP {
+        const Vec<T> before = load(max + i, count, T(0)), here = load(factor + i, count, T(0)),
+                     top = select(here > before + slack, here, before);
+        // What is multiplied is 0 before the first tile.
+        const Mask<T> same = before == top || before == Vec<T>(lower_end<T>);
+        store(select(same, Vec<T>(T(1)), exp_of_difference(before - top)), factor + i, count);
+        store(top, max + i, count);
+    });
+    if (moments) return exponentials_and_moments(t, max, parts, moments, factor);
+    const auto exponentials = t.seen           ? flagged_exponentials<T>
+                              : t.column_terms ? plain_exponentials<T, true>
+                                               : plain_exponentials<T, false>;
+    exponentials(t, max, parts, factor);
+}
+
+template <class T>
+void finish_softmax(int64_t rows, T* max, const T* parts, const T* moments, T* share, T* entropy) {
+    for (int64_t r = 0; r < rows; ++r) {
+        const T sum = total_of(parts + r * sum_lanes);
+        if (max[r] == lower_end<T>) max[r] = T(0);
+        share[r] = sum == T(0) ? T(0) : T(1) / sum;
+        if (entropy)  // log Σ − Σ p(z − max)
+            entropy[r] = sum == T(0)
+                             ? T(0)
+                             : number(log(Vec<T>(sum))) - total_of(moments + r * sum_lanes) / sum;
+    }
+}
+
+// Σ of both is Σ₁e^{max₁ − max} + Σ₂e^{max₂ − max}, the shares a, b of both in it their outputs' factors;
+// the entropy a·(H₁ − log a) + b·(H₂ − log b). A share of 0: nothing was seen.
+template <class T>
+void join(int64_t rows, T* max, T* share, T* entropy, const T* other_max, const T* other_share,
+          const T* other_entropy, T* factor, T* other_factor) {
+    const Vec<T> zero(T(0));
+    write_run(factor, rows, false, [&](int64_t i, int count) MERCER_STEP {
+        const Vec<T> s = load(share + i, count, T(0)), o = load(other_share + i, count, T(0)),
+                     m = load(max + i, count, T(0)), n = load(other_max + i, count, T(0));
+        const Mask<T> nothing = s == zero, nothing_there = o == zero;
+        const Vec<T> top = select(nothing, n, select(nothing_there, m, PlainMax::join(m, n))),
+                     first = select(nothing, zero, exp_falling(m - top) / s),
+                     second = select(nothing_there, zero, exp_falling(n - top) / o),
+                     total = first + second,
+                     all = select(total == zero, zero, Vec<T>(T(1)) / total),
+                     a = select(nothing, zero, first * all),
+                     b = select(nothing_there, zero, second * all);
+        store(top, max + i, count);
+        store(all, share + i, count);
+        store(b, other_factor + i, count);
+        if (entropy) {
+            const Vec<T> h = load(entropy + i, count, T(0)) - log(a),
+                         g = load(other_entropy + i, count, T(0)) - log(b);
+            store(select(a == zero, zero, a * h) + select(b == zero, zero, b * g), entropy + i,
+                  count);
+        }
+        return a;
+    });
+}
+
+template <class T, bool terms>
+MERCER_APART void plain_unsoften(const LogTile<T>& t, T* g, const T* max, const T* share,
+                                 const T* D) {
+    for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
+        const PlainRow<T, terms> row(t, r);
+        const Vec<T> m(max[r]), scale(share[r]), d(D[r]);
+        T* const to = g + row.columns.first;
+        write_run(row.z, row.count(), false, [&](int64_t i, int count) MERCER_STEP {
+            const Vec<T> p = exp_of_difference(row.minus(m, i, count)) * scale;
+            store(p * (load(to + i, count, T(0)) - d), to + i, count);
+            return p;
+        });
+        row.clear_around(t.z + r * t.row, t.columns);
+        row.clear_around(g, t.columns);
+    }
+}
+
+template <class T>
+void unsoften(const LogTile<T>& t, T* g, const T* max, const T* share, const T* D, const T* slope) {
+    if (!t.seen && !t.whole && !slope)
+        return (t.column_terms ? plain_unsoften<T, true> : plain_unsoften<T, false>)(t, g, max,
+                                                                                     share, D);
+    T room[attention::tile_keys];
+    for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
+        T* z = t.z + r * t.row;
+        const LogRow<T> logs(t, r, lower_end<T>);
+        const Vec<T> m(max[r]), scale(share[r]);
+        // Alike to the last bit where plain.
+        const bool fused = !t.seen && !t.column_terms;
+        const Vec<T> tilt(slope ? slope[r] : T(0));
+        const auto away = [&](int64_t i, int count) MERCER_STEP {
+            if (!fused) return logs(i, count) - m;
+            return logs.show(fma(load(z + i, count, T(0)), logs.scale, -m), i,
+                             Vec<T>(lower_end<T>));
+        };
+        T total = D[r];
+        if (t.whole) {
+            write_run(room, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
+                return exp_of_difference(away(i, count)) * scale;
+            });
+            total += weighted(t.columns, room, g);
+        }
+        const Vec<T> d(total);
+        write_run(z, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
+            const Vec<T> a = away(i, count),
+                         p = t.whole ? load(room + i, count, T(0)) : exp_of_difference(a) * scale;
+            Vec<T> dp = load(g + i, count, T(0)) - d;
+            if (slope) dp = fma(tilt, select(p == Vec<T>(T(0)), p, a), dp);
+            store(logs.shown(p * dp, i), g + i, count);
+            return p;
+        });
+    }
+}
+
+}  // namespace
+}  // namespace mercer::MERCER_ISA
