@@ -49,7 +49,7 @@ void run_job(const Head<T>& h, const Job& job) {
         queries_side.of[s] = h.to.of[s];
         keys_side.of[s] = nullptr;
     }
-    for (int64_t t = 0; t < h.p.tiles(); ++t) backward_tile(h, t, job, keys_side, queries_side);
+    for (int64_t t = h.tile; t < h.tile_end; ++t) backward_tile(h, t, job, keys_side, queries_side);
 }
 
 /// What no tile could give alone.
@@ -95,20 +95,14 @@ std::vector<Job> jobs_of(const Head<T>& h, int64_t first, int64_t end) {
     const Problem<T>& p = h.p;
     const int64_t threads = thread_count();
     const bool tables = h.to.of[relative_rows] || h.to.of[value_rows];
-    // Tiles that are seen, so that a job's own meet its blocks.
-    int64_t tile = p.tiles(), last = 0;
-    for_seen(
-        0, p.tiles(), [&](int64_t t, int64_t to) { return p.unseen(h.head, first, end, t, to); },
-        [&](int64_t t) { tile = std::min(tile, t), last = t + 1; });
-    if (tables) tile = 0, last = p.tiles();
     std::vector<Job> jobs;
     const auto add = [&](int64_t count, bool tiles, bool blocks) {
         const auto bound = [&](bool wanted, int64_t n, int64_t from, int64_t to) {
             return wanted ? from + (n * (to - from) + count - 1) / count : to;
         };
         for (int64_t n = 0; n < count; ++n)
-            jobs.push_back({first, end, bound(tiles, n, tile, last),
-                            bound(tiles, n + 1, tile, last), bound(blocks, n, first, end),
+            jobs.push_back({first, end, bound(tiles, n, h.tile, h.tile_end),
+                            bound(tiles, n + 1, h.tile, h.tile_end), bound(blocks, n, first, end),
                             bound(blocks, n + 1, first, end)});
     };
     if (p.whole_heads() || threads == 1) {

@@ -53,6 +53,8 @@ struct Head {
     Gradients<T> to;  // of this head
     T *D, *slope = nullptr, *epsilon = nullptr;
     T *query_weights, *key_weights;  // cotangents of the norms
+    // Tiles that the packed blocks see lie between these, so that a job's own meet its blocks.
+    int64_t tile = 0, tile_end = 0;
     // Packed, block after block from the `first` on: of dO, q, x, relative x.
     struct Blocks {
         const T* from = nullptr;
@@ -115,8 +117,12 @@ struct Head {
         take(x_blocks, side.inner, p.operand[inner_left].width, all.of[inner_right]);
         take(r_blocks, side.relative, relative.width(), all.of[relative_rows]);
     }
-    /// Packs blocks [first, end), at most most_blocks.
+    /// Packs blocks [first, end), at most most_blocks, and sees which tiles they see.
     void bring(int64_t first, int64_t end) {
+        tile = tile_end = 0;
+        for_seen(
+            0, p.tiles(), [&](int64_t t, int64_t to) { return p.unseen(head, first, end, t, to); },
+            [&](int64_t t) { tile = tile_end ? tile : t, tile_end = t + 1; });
         for (Blocks* x : {&g_blocks, &q_blocks, &x_blocks, &r_blocks}) {
             x->first = first;
             parallel_for(x->data ? end - first : 0, p.piece(end - first, 16),
@@ -138,7 +144,7 @@ struct Head {
         pack_straight(x.width, std::min(block_queries, p.queries - i), x.from + i * x.width,
                       x.data + (b - x.first) * x.size);
     }
-    int64_t part_of(int64_t t) const { return t * most_parts / p.tiles(); }
+    int64_t part_of(int64_t t) const { return (t - tile) * most_parts / (tile_end - tile); }
 };
 
 }  // namespace mercer::attention
