@@ -54,6 +54,8 @@ std::vector<Variant> variants(int64_t t) {
         {"triweight", fixed({.kernel = nadaraya_watson(Profile::triweight, 20)})},
         {"sparsemax", fixed({.normaliser = sparsemax_weights()}), {}, true},
         {"entmax15", fixed({.normaliser = entmax15_weights()}), {}, true},
+        {"strided", fixed({.filter = strided(128)})},
+        {"window", fixed({.filter = window(256)})},
         {"dropout", fixed({.dropout = {.rate = 0.1, .key = Key{3, 4}}})},
         positioned("learned", {places},
                    [](Extra x) {
