@@ -124,11 +124,9 @@ Problem<T>::Problem(const Problem& all, int64_t head, const Group& group, Scratc
         const Operand<T>& from = all.operand[slot];
         Operand<T>& x = operand[slot];
         x.rows = rows.count, x.width = x.row = from.width, x.begin = {0};
-        if (slot != Slot::queries && rows.run == 1) {
-            x.data = all.row(slot, head, rows.first), x.row = from.row * rows.step;
-        } else {
-            x.data = gathered(rows, x.width, from.row, from.of(head), scratch);
-        }
+        // Keys too: rows far apart share few sets of the first-level cache, where packing would meet
+        // them all at once.
+        x.data = gathered(rows, x.width, from.row, from.of(head), scratch);
     }
     if (all.has(weights)) operand[weights] = all.operand[weights];
     for (int64_t n = 0; n < keys && !all.poisoned.empty(); ++n)
