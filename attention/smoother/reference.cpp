@@ -86,10 +86,10 @@ Var divided(const Positioned& at, const Var& direct, const Tensor& mask,
     const Var zero = number(0, direct.dtype()), one = number(1, direct.dtype());
     const Var w = mask.defined() ? where(mask, direct, zero) : direct;
     const Var total = sum(w, {-1}, true);
-    const Tensor empty = equal(max(abs(w), {-1}, true), 0);
+    const Tensor empty = logical_not(any(not_equal(w, 0), {-1}, true));
     const Var share = w / where(empty, one, total);
     const Tensor sees = mask.defined() ? any(broadcast_to(mask, w.shape()), {-1}, true)
-                                       : Tensor::full({1}, 1, DType::boolean);
+                                       : Tensor::full({1}, w.size(-1) > 0, DType::boolean);
     const Tensor lost = logical_and(empty, sees);
     if (options.report) {
         options.report->fallbacks += count_nonzero(lost).item<int64_t>();

@@ -62,7 +62,7 @@ std::array<Tensor, 2> Entmax<kind>::backward(const Attrs& attrs, const Tensor& o
     const Tensor alpha = any ? alpha_rows(name, alphas, out, attrs.axis) : Tensor();
     const Tensor p = as_rows(out, attrs.axis), g = as_rows(gradient, attrs.axis),
                  dx = Tensor::empty(p.shape(), p.dtype());
-    const Tensor dalpha = wants_alpha ? Tensor::empty(alpha.shape(), p.dtype()) : Tensor();
+    const Tensor dalpha = wants_alpha ? Tensor::zeros(alpha.shape(), p.dtype()) : Tensor();
     const auto kernel = entmax_table().backward[int(kind)][p.dtype() == DType::f64];
     const int64_t n = p.shape().back();
     for_rows(rows_of(p), n * (any ? work : 1), [&](int64_t r, int64_t rows) {
