@@ -52,6 +52,32 @@ void run_job(const Head<T>& h, const Job& job) {
     for (int64_t t = h.tile; t < h.tile_end; ++t) backward_tile(h, t, job, keys_side, queries_side);
 }
 
+/// D of entmax: a pass of its own, for dO·(ΣeV/Σe) would not be as exact as what it is taken from.
+template <class T>
+void escort_means(const Head<T>& h) {
+    const Problem<T>& p = h.p;
+    Scratch scratch;
+    T* const sizes = scratch.take<T>(p.queries);
+    std::fill_n(sizes, p.queries, T(0));
+    const int64_t blocks = p.blocks(), jobs = p.whole_heads() ? 1 : 2 * thread_count();
+    parallel_for(jobs, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t t = 0; t < p.tiles(); ++t) {
+            Scratch of_tile;
+            std::optional<PackedTile<T>> tile;
+            std::optional<BackwardStage<T>> stage;
+            for_seen(
+                blocks * begin / jobs, blocks * end / jobs,
+                [&](int64_t b, int64_t to) { return p.unseen(h.head, b, to, t, t + 1); },
+                [&](int64_t b) {
+                    if (!tile) tile.emplace(h, t, of_tile), stage.emplace(p, of_tile);
+                    TilePair<T>(h, *tile, b, h.to, *stage).add_escorts(sizes);
+                });
+        }
+    });
+    for (int64_t i = 0; i < p.queries; ++i)
+        if (sizes[i] != T(0)) h.D[i] /= sizes[i];
+}
+
 /// What no tile could give alone.
 template <class T>
 void finish(const Head<T>& h) {
@@ -120,6 +146,7 @@ template <class T>
 void backward_head(const Problem<T>& p, int64_t head, const Saved<T>& saved, const Gradients<T>& to,
                    Scratch& scratch) {
     Head<T> h(p, head, saved, to, scratch);
+    if (p.spec.sparse() && !p.whole()) escort_means(h);
     for (int64_t b = 0; b < p.blocks(); b += most_blocks) {
         const int64_t last = std::min(b + most_blocks, p.blocks());
         h.bring(b, last);

@@ -76,7 +76,7 @@ struct Head {
         for (size_t k = 0; k < p.learned; ++k)
             if (all.parameters[k]) to.parameters[k] = all.parameters[k] + h * p.sums();
         D = scratch.take<T>(p.queries);
-        if (!p.whole())
+        if (!p.whole() && !p.spec.sparse())
             parallel_for(p.queries, p.piece(p.queries, 1024), [&](int64_t begin, int64_t end) {
                 row_stages<T>().inner(end - begin, p.values, g + begin * p.values,
                                       saved.mean + (row + begin) * p.values, p.values, D + begin);

@@ -66,6 +66,22 @@ public:
     }
 
     void run() {
+        for_strips([&] { run_rows(); });
+    }
+    /// D += Σ e·g, sizes += Σ e, of entmax's escorts e.
+    void add_escorts(T* sizes) {
+        for_strips([&] {
+            T* const z = logs();
+            weight_cotangents();
+            weight_stages<T>().escorts(sparse_kind(p_.spec), log_tile(z), x_.g, epsilon(),
+                                       h_.statistics.from(at_.i), h_.D + at_.i, sizes + at_.i);
+        });
+    }
+
+private:
+    /// body() for the rows of each strip that see something.
+    template <class Body>
+    void for_strips(Body body) {
         const int64_t i = b_ * block_queries;
         block_ = std::min(block_queries, p_.queries - i);
         if (x_.view.look(p_.filter, p_.tile(h_.head, i, block_, at_.j, tile_.k.n)) ==
@@ -76,18 +92,20 @@ public:
             at_.i = i + first_, at_.m = std::min(strip, block_ - first_);
             columns_ = x_.view.extent(first_, at_.m);
             at_.n = columns_.end;
-            if (at_.n > 0) run_rows();
+            if (at_.n > 0) body();
         }
     }
-
-private:
     int64_t used() const { return columns_.end - columns_.first; }
 
-    void run_rows() {
+    T* logs() {
         tile_scores(p_, h_.side, tile_.k, at_.i, at_.m, columns_, x_.s);
         // Where all is affine, z is read from the scores, which become the weights.
         T* const z = p_.affine ? x_.s : x_.z;
         tile_logs(p_, h_.side, tile_.k, h_.relative, at_, x_.s, z, x_.wide);
+        return z;
+    }
+    void run_rows() {
+        T* const z = logs();
         weight_cotangents();
         to_logs(z);
         give_values(z);
@@ -108,9 +126,8 @@ private:
                          at_.n, x_.keep + r * tile_keys);
         row_stages<T>().times(at_.m, at_.n, x_.g, x_.keep, tile_keys, x_.g);
     }
-    void to_logs(T* z) {
-        const WeightTable<T>& stages = weight_stages<T>();
-        const Statistics<T> s = h_.statistics.from(at_.i);
+    const T* epsilon() const { return h_.epsilon ? h_.epsilon + at_.i : nullptr; }
+    LogTile<T> log_tile(T* z) const {
         LogTile<T> tile{.rows = at_.m,
                         .columns = at_.n,
                         .z = z,
@@ -119,17 +136,21 @@ private:
                         .column_terms = tile_.k.column_terms,
                         .whole = p_.whole()};
         x_.view.show(tile, first_);
-        const int64_t begin = p_.begin(columns_);
-        skip_columns(tile, begin);
-        T* const g = x_.g + begin;
+        skip_columns(tile, p_.begin(columns_));
+        return tile;
+    }
+    void to_logs(T* z) {
+        const WeightTable<T>& stages = weight_stages<T>();
+        const Statistics<T> s = h_.statistics.from(at_.i);
+        const LogTile<T> tile = log_tile(z);
+        T* const g = x_.g + p_.begin(columns_);
         const T* const D = h_.D + at_.i;
         if (p_.spec.soft())
             stages.unsoften(tile, g, s.of[0], s.of[1], D, h_.slope ? h_.slope + at_.i : nullptr);
         else if (p_.spec.divides())
             stages.undivide(tile, g, s.of[1], D);
         else
-            stages.unsparse(sparse_kind(p_.spec), tile, g,
-                            h_.epsilon ? h_.epsilon + at_.i : nullptr, s, D,
+            stages.unsparse(sparse_kind(p_.spec), tile, g, epsilon(), s, D,
                             to_.of[alpha] ? to_.of[alpha] + at_.i : nullptr);
     }
     /// dV += pᵀ·dO.

@@ -57,24 +57,38 @@ void threshold_rows(int64_t rows, int64_t columns, const T* z, int64_t row, cons
 }
 
 template <class T, Alpha alpha>
-void sparse_rows(const LogTile<T>& t, const T* epsilons, const Statistics<T>& s, T* escort,
-                 T* parts) {
+void sparse_rows(const LogTile<T>& t, const T* epsilons, const Statistics<T>& s) {
     for (int64_t r = 0; r < t.rows; ++r) {
         T* z = t.z + r * t.row;
         const T epsilon = epsilon_of<T, alpha>(epsilons, r);
         const bool nothing = s.of[0][r] == lower_end<T>;
         const auto weight = distribution<T, alpha>(s, r, epsilon);
         const LogRow<T> logs(t, r, lower_end<T>);
-        Canonical<T, SumOp> sum;
-        canonical_for(sum, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-            const Vec<T> p = nothing ? Vec<T>(T(0)) : weight(logs(i, count));
-            store(p, z + i, count);
-            if (!escort) return;
-            const Vec<T> e = escort_of<T, alpha>(p, epsilon);
-            store(e, escort + r * t.row + i, count);
-            part = part + e;
+        write_run(z, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
+            return nothing ? Vec<T>(T(0)) : weight(logs(i, count));
         });
-        if (escort) add_parts(parts + r * sum_lanes, T(1), sum);
+    }
+}
+
+template <class T, Alpha alpha>
+void escort_rows(const LogTile<T>& t, const T* g, const T* epsilons, const Statistics<T>& s,
+                 T* totals, T* sizes) {
+    const Vec<T> zero(T(0));
+    for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
+        if (s.of[0][r] == lower_end<T>) continue;
+        const T epsilon = epsilon_of<T, alpha>(epsilons, r);
+        const auto weight = distribution<T, alpha>(s, r, epsilon);
+        const LogRow<T> logs(t, r, lower_end<T>);
+        Canonical<T, SumOp> total, size;
+        canonical_run<T>(
+            t.columns,
+            [&](int64_t i, int count, Vec<T>& part, Vec<T>& size_part) MERCER_STEP {
+                const Vec<T> e = escort_of<T, alpha>(weight(logs(i, count)), epsilon);
+                part = select(e == zero, part, fma(e, load(g + i, count, T(0)), part));
+                size_part = size_part + e;
+            },
+            total, size);
+        totals[r] += total.total(), sizes[r] += size.total();
     }
 }
 
@@ -91,28 +105,28 @@ void unsparse_rows(const LogTile<T>& t, T* g, const T* epsilons, const Statistic
         const LogRow<T> logs(t, r, lower_end<T>);
         AlphaSlope<T> slope(epsilon);
         if (dalpha) slope.set(s.of[3][r], s.of[4][r]);
-        Canonical<T, SumOp> sum, escorts;
-        canonical_run<T>(
-            t.columns,
-            [&](int64_t i, int count, Vec<T>& part, Vec<T>& escort) MERCER_STEP {
-                const Vec<T> p = nothing ? zero : weight(logs(i, count)),
-                             e = escort_of<T, alpha>(p, epsilon);
-                store(p, z + i, count);
-                store(e, room + i, count);
-                escort = escort + e;
-                if (dalpha)
-                    part = part + select(p == zero, zero, load(g + i, count, T(0)) * p * slope(p));
-            },
-            sum, escorts);
-        if (dalpha) dalpha[r] += sum.total();
+        Canonical<T, SumOp> escorts;
+        canonical_for(escorts, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            const Vec<T> p = nothing ? zero : weight(logs(i, count)),
+                         e = escort_of<T, alpha>(p, epsilon);
+            store(p, z + i, count);
+            store(e, room + i, count);
+            part = part + e;
+        });
         T mean = D[r];
         if (const T all = escorts.total(); t.whole && all != T(0))
             mean += weighted(t.columns, room, g) / all;
         const Vec<T> d(mean);
-        write_run(g, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
-            const Vec<T> e = load(room + i, count, T(0));
-            return select(e == zero, zero, e * (load(g + i, count, T(0)) - d));
+        Canonical<T, SumOp> sum;
+        canonical_for(sum, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            const Vec<T> e = load(room + i, count, T(0)), away = load(g + i, count, T(0)) - d;
+            store(select(e == zero, zero, e * away), g + i, count);
+            if (!dalpha) return;
+            // Σ ∂p/∂α = 0: the mean takes nothing away but rounding.
+            const Vec<T> p = load(z + i, count, T(0));
+            part = part + select(p == zero, zero, away * p * slope(p));
         });
+        if (dalpha) dalpha[r] += sum.total();
     }
 }
 
@@ -125,11 +139,17 @@ void threshold(SparseKind kind, int64_t rows, int64_t columns, const T* z, int64
     of[int(kind)](rows, columns, z, row, epsilon, for_alpha, s);
 }
 template <class T>
-void sparse(SparseKind kind, const LogTile<T>& t, const T* epsilon, const Statistics<T>& s,
-            T* escort, T* parts) {
+void sparse(SparseKind kind, const LogTile<T>& t, const T* epsilon, const Statistics<T>& s) {
     constexpr decltype(&sparse_rows<T, Alpha::two>) of[] = {
         sparse_rows<T, Alpha::two>, sparse_rows<T, Alpha::half_three>, sparse_rows<T, Alpha::any>};
-    of[int(kind)](t, epsilon, s, escort, parts);
+    of[int(kind)](t, epsilon, s);
+}
+template <class T>
+void escorts(SparseKind kind, const LogTile<T>& t, const T* g, const T* epsilon,
+             const Statistics<T>& s, T* totals, T* sizes) {
+    constexpr decltype(&escort_rows<T, Alpha::two>) of[] = {
+        escort_rows<T, Alpha::two>, escort_rows<T, Alpha::half_three>, escort_rows<T, Alpha::any>};
+    of[int(kind)](t, g, epsilon, s, totals, sizes);
 }
 template <class T>
 void unsparse(SparseKind kind, const LogTile<T>& t, T* g, const T* epsilon, const Statistics<T>& s,

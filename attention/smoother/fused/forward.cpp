@@ -51,16 +51,13 @@ public:
 private:
     void block(const PackedHead<T>& packed, int64_t head, int64_t next, int64_t i, int64_t step) {
         const int64_t m = std::min(step, p_.queries - i), row = head * p_.queries + i;
-        const bool sparse = p_.spec.sparse();
         Statistics<T> s{};
         T* const statistics = r_.statistics.mutable_data<T>();
         for (int k = 0; k < most_statistics; ++k)
             if (k < r_.statistics.size(0)) s.of[k] = statistics + k * p_.heads * p_.queries + row;
-        Results<T> to{r_.out.mutable_data<T>() + row * p_.values, nullptr, nullptr, s};
-        if (sparse && wants_.gradient) to.escort = r_.mean.mutable_data<T>() + row * p_.values;
+        Results<T> to{r_.out.mutable_data<T>() + row * p_.values, nullptr, s};
         if (wants_.measures)
             to.entropy = r_.measures.mutable_data<T>() + p_.heads * p_.queries + row;
-        if (to.escort) std::fill_n(to.escort, m * p_.values, T(0));
         Block<T> b{p_, packed, head, i, m, to, ahead(head, next, i, step)};
         if (p_.spec.soft()) {
             b.softmax();
@@ -105,7 +102,7 @@ private:
         T* const x = scratch.take<T>(8 * block_queries);
         const auto of = [&](int k) { return x + k * block_queries; };
         T* const entropy = wants_.measures ? of(2) : nullptr;
-        Block<T> b{p, packed, 0, i, m, {out, nullptr, entropy, {{of(0), of(1)}}}, {}};
+        Block<T> b{p, packed, 0, i, m, {out, entropy, {{of(0), of(1)}}}, {}};
         b.softmax();
         T* const statistics = r_.statistics.mutable_data<T>() + row;
         T* const near[] = {statistics, statistics + n,
@@ -150,7 +147,7 @@ private:
     /// be without.
     void poison() {
         if (poisoned_.empty()) return;
-        if (!p_.spec.sparse() && wants_.gradient) r_.mean = r_.out.clone();
+        if (wants_.gradient) r_.mean = r_.out.clone();
         for (int64_t row : poisoned_)
             std::fill_n(r_.out.mutable_data<T>() + row * p_.values, p_.values,
                         std::numeric_limits<T>::quiet_NaN());
@@ -176,7 +173,7 @@ void forward(const FusedSpec& spec, std::span<const Tensor> inputs, FusedWants w
     r.out = Tensor::empty(shape, dtype);
     const int kept = !spec.sparse() ? 2 : spec.normaliser == Normaliser::Kind::entmax ? 5 : 3;
     r.statistics = Tensor::empty({kept, p.heads, p.queries}, dtype);
-    r.mean = spec.sparse() && wants.gradient ? Tensor::empty(shape, dtype) : r.out;
+    r.mean = r.out;
     Shape measures{2};
     for (int64_t n : rows) measures.push_back(n);
     if (wants.measures) r.measures = Tensor::empty(measures, dtype);

@@ -12,7 +12,7 @@ namespace mercer::attention {
 
 template <class T>
 struct Results {
-    T *out, *escort, *entropy;  // escort, entropy: nullptr where not wanted
+    T *out, *entropy;  // entropy: nullptr where not wanted
     Statistics<T> statistics;
 };
 
@@ -205,14 +205,13 @@ struct Block {
 
     void sparse(SparseKind kind, const T* epsilon, bool for_alpha) {
         Scratch scratch;
-        const int64_t tiles = p.tiles(), whole = m * tile_keys;
+        const int64_t tiles = p.tiles();
         // The scores of tile t stand side by side with those of the others, row by row.
         const int64_t row = tiles * tile_keys;
         T* const panel = scratch.take<T>(m * row);
         std::fill_n(panel, m * row, -std::numeric_limits<T>::infinity());
         const Stage<T> x(p, m, tile_keys, false, scratch);
         begin(x);
-        T* const e = to.escort ? scratch.take<T>(whole) : nullptr;
         const WeightTable<T>& stages = weight_stages<T>();
         std::vector<Extent> extents(size_t(tiles), Extent{0, 0});
         TileView view(m, scratch);
@@ -234,21 +233,11 @@ struct Block {
                 std::copy_n(panel + r * row + t * tile_keys, columns, x.z + r * tile_keys);
             stages.sparse(
                 kind, {.rows = m, .columns = columns, .z = x.z, .row = tile_keys, .scale = T(1)},
-                epsilon, to.statistics, e, x.parts);
+                epsilon, to.statistics);
             drop(piece, x.z, x.keep);
             add_values(piece, x.z, x.out, x.wide);
-            if (!e) continue;
-            if (x.keep) row_stages<T>().times(m, columns, e, x.keep, tile_keys, e);
-            add_values(piece, e, to.escort, x.wide);
         }
         std::copy_n(x.out, m * p.values, to.out);
-        if (!e) return;
-        for (int64_t r = 0; r < m; ++r) {
-            T sum(0);
-            for (int64_t c = 0; c < sum_lanes; ++c) sum += x.parts[r * sum_lanes + c];
-            x.factor[r] = sum == T(0) ? T(0) : T(1) / sum;
-        }
-        row_stages<T>().rescale(m, p.values, to.escort, p.values, x.factor);
     }
 };
 

@@ -7,7 +7,7 @@
 //              division:  w = z, O += wV, at last O/Σw
 //              entmax:    z of whole rows, their threshold; then p tile by tile
 //   backward   s, z again;  p from what the forward pass kept of each row;  dp = dO·Vᵀ;
-//              dz = p(dp − D), D = Σ dO∘O  (entmax: dz = e(dp − D), e = p^{2−α}, D = Σ dO∘ΣeV/Σe);
+//              dz = p(dp − D), D = Σ dO∘O  (entmax: dz = e(dp − D), e = p^{2−α}, D = Σ e·dp/Σe);
 //              dV += pᵀdO;  dz to the terms, through the formula to ds, and on to q and k
 // Every sum runs in ascending keys (for those of keys: queries), so threads and blocks do not show.
 #pragma once
@@ -19,7 +19,7 @@ namespace mercer::attention {
 struct FusedResult {
     Tensor out;         // [B…, Tq, D]
     Tensor statistics;  // [5, heads, Tq] (weights_table.h)
-    Tensor mean;        // what D is made of: out without NaN of poison; entmax: ΣeV/Σe
+    Tensor mean;        // what D is made of: out without NaN of poison
     Tensor measures;    // [2, B…, Tq]: log Σe^z and the entropy of softmax, if asked for
 };
 struct FusedWants {

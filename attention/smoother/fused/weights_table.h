@@ -75,9 +75,11 @@ struct WeightTable {
     /// The statistics of whole rows z. epsilon: α − 1 of each row; for_alpha: also those of α.
     void (*threshold)(SparseKind kind, int64_t rows, int64_t columns, const T* z, int64_t row,
                       const T* epsilon, bool for_alpha, const Statistics<T>& s);
-    /// z ← p; escort (or nullptr) ← p^{2−α}, parts += that.
-    void (*sparse)(SparseKind kind, const LogTile<T>& t, const T* epsilon, const Statistics<T>& s,
-                   T* escort, T* parts);
+    /// z ← p.
+    void (*sparse)(SparseKind kind, const LogTile<T>& t, const T* epsilon, const Statistics<T>& s);
+    /// totals += Σ e·g, sizes += Σ e, e = p^{2−α}.
+    void (*escorts)(SparseKind kind, const LogTile<T>& t, const T* g, const T* epsilon,
+                    const Statistics<T>& s, T* totals, T* sizes);
     /// z ← p, g ← p^{2−α}·(g − D); dalpha (or nullptr) += Σ g·∂p/∂α.
     void (*unsparse)(SparseKind kind, const LogTile<T>& t, T* g, const T* epsilon,
                      const Statistics<T>& s, const T* D, T* dalpha);
