@@ -1,6 +1,7 @@
 // Every kernel there is, for tests of what holds of all of them.
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -22,14 +23,21 @@ inline std::vector<EveryKernel> every_kernel(int64_t width) {
         {"dot product", dot_product()},
         {"Luong's dot", dot_product(1)},
         {"linear", linear(), true},
+        {"polynomial 1", polynomial(1, 0.5), true},
         {"polynomial 2", polynomial(2)},
         {"polynomial 3", polynomial(3, 4.0, 0.5), true},
+        {"polynomial 4", polynomial(4, 1.0, 0.5)},
         {"rbf", rbf()},
         {"rbf similarity", rbf_similarity()},
         {"expsin", expsin(1.5)},
         {"cosine", cosine(2.5)},
         {"additive", additive(Var(randn(Key{61, 1}, {width}, DType::f64)))},
         {"one's own, of logs", log_kernel([](auto s) { return tanh(s) * 2.0; })},
+        {"one's own, affine", log_kernel([](auto s) { return s * 0.3 - 0.2; })},
+        {"one's own, learned",
+         log_kernel<Kernel::Norms::both>(
+             [](auto s, auto a, auto b, auto w) { return s * w - sqrt(a + b + 1.0) * 0.1; },
+             Var(Tensor::scalar(0.4, DType::f64)))},
         {"one's own, of norms", direct_kernel<Kernel::Norms::both>([](auto s, auto a, auto b) {
              return (1.0 + s * s) / (1.0 + a * b);
          })}};
@@ -39,7 +47,7 @@ inline std::vector<EveryKernel> every_kernel(int64_t width) {
         {"biweight", Profile::biweight},     {"triweight", Profile::triweight},
         {"laplace", Profile::laplace},       {"constant", Profile::constant}};
     for (const auto& [name, profile] : profiles)
-        out.push_back({name, nadaraya_watson(profile, 2.1)});
+        out.push_back({name, nadaraya_watson(profile, 1.2 * std::sqrt(double(width)))});
     return out;
 }
 

@@ -13,6 +13,8 @@
 #include "autograd/functions.h"
 #include "autograd/tape.h"
 #include "engine/random.h"
+#include "tests/support/bits.h"
+#include "tests/support/restore.h"
 
 namespace mercer {
 
@@ -28,20 +30,29 @@ inline bool stands_fused(const Tape& tape) {
     return false;
 }
 
+/// What flows into a result, in float64.
+inline Tensor cotangent_of(const Shape& out) { return randn(Key{70, 1}, out, DType::f64); }
+
+/// make(x): the smoother of some operands, fused or not.
 inline SmootherResults smoother_results(bool fused, const std::vector<Tensor>& x,
-                                        const MakeOptions& options) {
+                                        const std::function<Var(std::span<const Var>)>& make) {
     Tape tape;
     std::vector<Var> at;
     for (const Tensor& t : x) at.push_back(tape.watch(t));
-    const SmootherOptions o = options(std::span<const Var>(at).subspan(3));
-    const Var out =
-        fused ? attend(at[0], at[1], at[2], o) : attend_reference(at[0], at[1], at[2], o);
+    const Var out = make(at);
     if (fused) CHECK(stands_fused(tape));
-    const Tensor g = cast(randn(Key{70, 1}, out.shape(), DType::f64), out.dtype());
+    const Tensor g = cast(cotangent_of(out.shape()), out.dtype());
     SmootherResults r{out.value()};
     const Var losses[] = {out};
     for (Tensor& d : tape.gradient(losses, at, {.cotangents = {g}})) r.push_back(std::move(d));
     return r;
+}
+inline SmootherResults smoother_results(bool fused, const std::vector<Tensor>& x,
+                                        const MakeOptions& options) {
+    const auto form = fused ? attend : attend_reference;
+    return smoother_results(fused, x, [&](std::span<const Var> at) {
+        return form(at[0], at[1], at[2], options(at.subspan(3)));
+    });
 }
 
 inline double largest_distance(const Tensor& a, const Tensor& b) {
@@ -70,6 +81,27 @@ inline double over_all(double (*distance)(const Tensor&, const Tensor&), const S
 inline std::vector<Tensor> in_float32(std::vector<Tensor> x) {
     for (Tensor& t : x) t = cast(t, DType::f32);
     return x;
+}
+
+/// Of `run` on every instruction set, with one thread and with two.
+inline void check_same_bits(const std::string& name, const std::function<SmootherResults()>& run) {
+    CAPTURE(name);
+    const Restore restore;
+    set_isa(Isa::scalar);
+    set_thread_count(1);
+    const SmootherResults expected = run();
+    for (const Isa other : available_isas())
+        for (const int threads : {1, 2}) {
+            set_isa(other);
+            set_thread_count(threads);
+            CAPTURE(std::string(name_of(other)));
+            CAPTURE(threads);
+            const SmootherResults r = run();
+            for (size_t i = 0; i < r.size(); ++i) {
+                CAPTURE(i);
+                CHECK(difference(r[i], expected[i]) == "");
+            }
+        }
 }
 
 /// How far fused is from reference: in float64, and float32's error against that of the reference.
