@@ -55,6 +55,39 @@ struct BackwardStage {
     }
 };
 
+/// Strips of a block that see something of a tile, and what.
+template <class T>
+struct SeenStrips {
+    struct Strip {
+        int64_t first, rows;
+        Extent columns;
+    };
+    Strip strips[block_queries];
+    int count = 0;
+    int64_t first = 0, end = 0;  // rows
+    Extent columns{0, 0};
+
+    void add(int64_t at, int64_t rows, Extent c) {
+        if (count == 0) first = at, columns = c;
+        columns = {std::min(columns.first, c.first), std::max(columns.end, c.end)};
+        end = at + rows;
+        strips[count++] = {at, rows, c};
+    }
+    /// 0 in what no strip has written of the rows and columns.
+    void clear(T* x) const {
+        int64_t row = first;
+        const auto fill = [&](int64_t from, int64_t to) {
+            if (from < to) std::fill_n(x + row * tile_keys + from, to - from, T(0));
+        };
+        for (int n = 0; n < count; ++n) {
+            const Strip& s = strips[n];
+            for (; row < s.first; ++row) fill(columns.first, columns.end);
+            for (; row < s.first + s.rows; ++row)
+                fill(columns.first, s.columns.first), fill(s.columns.end, columns.end);
+        }
+    }
+};
+
 /// What queries of block b and keys of tile t give to each other.
 template <class T>
 class TilePair {
@@ -67,13 +100,14 @@ public:
 
     void run() {
         for_strips([&] { run_rows(); });
+        if (seen_.columns.end > 0) give_columns();
     }
     /// D += Σ e·g, sizes += Σ e, of entmax's escorts e.
     void add_escorts(T* sizes) {
         for_strips([&] {
             T* const z = logs();
             weight_cotangents();
-            weight_stages<T>().escorts(sparse_kind(p_.spec), log_tile(z), x_.g, epsilon(),
+            weight_stages<T>().escorts(sparse_kind(p_.spec), log_tile(z), here(x_.g), epsilon(),
                                        h_.statistics.from(at_.i), h_.D + at_.i, sizes + at_.i);
         });
     }
@@ -92,16 +126,21 @@ private:
             at_.i = i + first_, at_.m = std::min(strip, block_ - first_);
             columns_ = x_.view.extent(first_, at_.m);
             at_.n = columns_.end;
-            if (at_.n > 0) body();
+            if (at_.n == 0) continue;
+            seen_.add(first_, at_.m, columns_);
+            body();
         }
     }
+    /// The strip's rows of a tile.
+    T* here(T* x) const { return x ? x + first_ * tile_keys : nullptr; }
     int64_t used() const { return columns_.end - columns_.first; }
 
     T* logs() {
-        tile_scores(p_, h_.side, tile_.k, at_.i, at_.m, columns_, x_.s);
+        T* const s = here(x_.s);
+        tile_scores(p_, h_.side, tile_.k, at_.i, at_.m, columns_, s);
         // Where all is affine, z is read from the scores, which become the weights.
-        T* const z = p_.affine ? x_.s : x_.z;
-        tile_logs(p_, h_.side, tile_.k, h_.relative, at_, x_.s, z, x_.wide);
+        T* const z = p_.affine ? s : here(x_.z);
+        tile_logs(p_, h_.side, tile_.k, h_.relative, at_, s, z, x_.wide);
         return z;
     }
     void run_rows() {
@@ -112,19 +151,40 @@ private:
         give_terms();
         give_scores();
     }
+    /// What the keys' side gets as products: from all strips at once, since each product reads and
+    /// writes all of it.
+    void give_columns() {
+        T* const p = x_.keep ? x_.kept : p_.affine ? x_.s : x_.z;
+        give_columns(values, p, h_.g_blocks, p_.values);
+        give_columns(inner_right, x_.g, h_.x_blocks, p_.operand[inner_left].width);
+        if (p_.product())
+            give_columns(keys, p_.affine ? x_.g : x_.formula.scores, h_.q_blocks, p_.width);
+    }
+    /// d += xᵀ·block
+    void give_columns(Slot slot, T* x, const typename Head<T>::Blocks& blocks, int64_t width) {
+        T* const d = to_.of[slot];
+        if (!d) return;
+        seen_.clear(x);
+        const Extent c = seen_.columns;
+        const int64_t first = seen_.first;
+        multiply<T>({c.end - c.first, width, seen_.end - first, x + first * tile_keys + c.first, 1,
+                     tile_keys, blocks.of(b_), d + (at_.j + c.first) * width, width, true, block_,
+                     first});
+    }
 
     /// g = dO·Vᵀ, and what rows of values add to it; times what dropout keeps.
     void weight_cotangents() {
         const T* g = h_.g + at_.i * p_.values;
+        T* const to = here(x_.g);
         multiply_columns<T>(
-            {at_.m, tile_.k.n, p_.values, g, p_.values, 1, tile_.values, x_.g, tile_keys, false},
+            {at_.m, tile_.k.n, p_.values, g, p_.values, 1, tile_.values, to, tile_keys, false},
             columns_);
-        if (h_.value_rows) h_.value_rows.add_inner(at_, g, x_.g, x_.wide);
+        if (h_.value_rows) h_.value_rows.add_inner(at_, g, to, x_.wide);
         if (!x_.keep) return;
         for (int64_t r = 0; r < at_.m; ++r)
             keep_factors(p_.spec.dropout, (h_.head * p_.queries + at_.i + r) * p_.keys + at_.j,
                          at_.n, x_.keep + r * tile_keys);
-        row_stages<T>().times(at_.m, at_.n, x_.g, x_.keep, tile_keys, x_.g);
+        row_stages<T>().times(at_.m, at_.n, to, x_.keep, tile_keys, to);
     }
     const T* epsilon() const { return h_.epsilon ? h_.epsilon + at_.i : nullptr; }
     LogTile<T> log_tile(T* z) const {
@@ -143,7 +203,7 @@ private:
         const WeightTable<T>& stages = weight_stages<T>();
         const Statistics<T> s = h_.statistics.from(at_.i);
         const LogTile<T> tile = log_tile(z);
-        T* const g = x_.g + p_.begin(columns_);
+        T* const g = here(x_.g) + p_.begin(columns_);
         const T* const D = h_.D + at_.i;
         if (p_.spec.soft())
             stages.unsoften(tile, g, s.of[0], s.of[1], D, h_.slope ? h_.slope + at_.i : nullptr);
@@ -153,32 +213,24 @@ private:
             stages.unsparse(sparse_kind(p_.spec), tile, g, epsilon(), s, D,
                             to_.of[alpha] ? to_.of[alpha] + at_.i : nullptr);
     }
-    /// dV += pᵀ·dO.
+    /// What dropout keeps of p, and what that gives to rows of values.
     void give_values(const T* p) {
         if (!to_.of[values] && !to_.of[value_rows]) return;
         if (x_.keep) {
-            row_stages<T>().times(at_.m, at_.n, p, x_.keep, tile_keys, x_.kept);
-            p = x_.kept;
+            row_stages<T>().times(at_.m, at_.n, p, x_.keep, tile_keys, here(x_.kept));
+            p = here(x_.kept);
         }
-        const T* g = h_.g_blocks.of(b_);
-        if (to_.of[values])
-            multiply<T>({used(), p_.values, at_.m, p + columns_.first, 1, tile_keys, g,
-                         to_.of[values] + (at_.j + columns_.first) * p_.values, p_.values, true,
-                         block_, first_});
         if (T* d = table(value_rows)) {
             h_.value_rows.spread(at_, p, x_.wide);
-            h_.value_rows.add_gradient(at_, x_.wide, g, block_, first_, d);
+            h_.value_rows.add_gradient(at_, x_.wide, h_.g_blocks.of(b_), block_, first_, d);
         }
     }
     void give_terms() {
-        const T* dz = x_.g;
+        const T* dz = here(x_.g);
         const auto wide = p_.operand[inner_left].width;
         if (T* d = to_.of[inner_left])
             multiply<T>({at_.m, wide, used(), dz + columns_.first, tile_keys, 1, tile_.inner_rows,
                          d + at_.i * wide, wide, true, tile_.k.n, columns_.first});
-        if (T* d = to_.of[inner_right])
-            multiply<T>({used(), wide, at_.m, dz + columns_.first, 1, tile_keys, h_.x_blocks.of(b_),
-                         d + (at_.j + columns_.first) * wide, wide, true, block_, first_});
         T* const rows = table(relative_rows);
         if (T* d = to_.of[relative_left]) {
             h_.relative.add_combined(at_, dz, d + at_.i * h_.relative.width(), x_.wide);
@@ -200,20 +252,22 @@ private:
         bool parameters = false;
         for (T* d : to_.parameters) parameters = parameters || d;
         if (!dq && !dk && !parameters && !to_.of[weights]) return;
-        const T* ds = x_.g;  // affine: times `score`, at the end
-        const T *da = nullptr, *db = x_.g;
+        const T* ds = here(x_.g);  // affine: times `score`, at the end
+        const T *da = nullptr, *db = ds;
         if (!p_.affine) {
             FormulaGradient<T> to = x_.formula;
+            for (T** x : {&to.scores, &to.query_norms, &to.key_norms}) *x = here(*x);
             for (size_t k = 0; k < p_.learned; ++k)
-                if (!to_.parameters[k]) to.parameters[k] = nullptr;
-            formula_backward(p_, h_.side, tile_.k, at_, x_.s, x_.g, to);
+                to.parameters[k] = to_.parameters[k] ? here(to.parameters[k]) : nullptr;
+            formula_backward(p_, h_.side, tile_.k, at_, here(x_.s), here(x_.g), to);
             ds = to.scores, da = to.query_norms, db = to.key_norms;
             add_parameters(to);
         }
-        if (p_.product())
-            give_products(ds, dq, dk);
-        else
+        if (!p_.product())
             give_pairs(ds, dq, dk);
+        else if (dq)
+            multiply<T>({at_.m, p_.width, used(), ds + columns_.first, tile_keys, 1, tile_.key_rows,
+                         dq + at_.i * p_.width, p_.width, true, tile_.k.n, columns_.first});
         if (dq && p_.reads_queries())
             row_stages<T>().add_rows(at_.m, at_.n, da, tile_keys, h_.query_weights + at_.i);
         if (dk && p_.reads_keys())
@@ -230,15 +284,6 @@ private:
             for (int64_t r = 0; r < at_.m; ++r) total += sums[r];
             to_.parameters[k][tile_.t] += total;
         }
-    }
-    void give_products(const T* ds, T* dq, T* dk) {
-        if (dq)
-            multiply<T>({at_.m, p_.width, used(), ds + columns_.first, tile_keys, 1, tile_.key_rows,
-                         dq + at_.i * p_.width, p_.width, true, tile_.k.n, columns_.first});
-        if (dk)
-            multiply<T>({used(), p_.width, at_.m, ds + columns_.first, 1, tile_keys,
-                         h_.q_blocks.of(b_), dk + (at_.j + columns_.first) * p_.width, p_.width,
-                         true, block_, first_});
     }
     void give_pairs(const T* ds, T* dq, T* dk) {
         const bool additive = p_.spec.score == Kernel::Score::additive;
@@ -263,6 +308,7 @@ private:
     int64_t block_ = 0, first_ = 0;  // rows of the block; of them, the strip's first
     TilePlace at_{};                 // the strip, and the columns up to what it sees last
     Extent columns_{};
+    SeenStrips<T> seen_;
 };
 
 }  // namespace mercer::attention

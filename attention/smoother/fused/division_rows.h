@@ -56,7 +56,24 @@ void finish_division(int64_t rows, const T* parts, const T* sizes, T* share, T* 
 }
 
 template <class T>
+MERCER_APART void plain_undivide(const LogTile<T>& t, T* g, const T* share, const T* D) {
+    for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
+        const PlainRow<T, false> row(t, r);
+        const Vec<T> scale(share[r]), d(D[r]);
+        T* const to = g + row.columns.first;
+        write_run(row.z, row.count(), false, [&](int64_t i, int count) MERCER_STEP {
+            store((load(to + i, count, T(0)) - d) * scale, to + i, count);
+            return load(row.z + i, count, T(0)) * scale;
+        });
+        row.clear_around(t.z + r * t.row, t.columns);
+        row.clear_around(g, t.columns);
+    }
+}
+
+template <class T>
 void undivide(const LogTile<T>& t, T* g, const T* share, const T* D) {
+    if (!t.seen && !t.column_terms && t.scale == T(1) && !t.whole)
+        return plain_undivide(t, g, share, D);
     for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
         T* z = t.z + r * t.row;
         const LogRow<T> weights(t, r, T(0));
