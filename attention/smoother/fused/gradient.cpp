@@ -35,11 +35,11 @@ public:
     explicit Cut(const FusedSpec& spec) : spec_(spec) {}
 
     Tensor operator()(size_t i, const Tensor& x, int64_t first, int64_t end) const {
-        const auto [axis, from, to] = range(i, x, first, end);
+        const auto [axis, from, to] = range(i, first, end);
         return axis ? slice(x, axis, from, to) : x;
     }
     void add(size_t i, Tensor& sum, const Tensor& part, int64_t first, int64_t end) const {
-        const auto [axis, from, to] = range(i, sum, first, end);
+        const auto [axis, from, to] = range(i, first, end);
         Tensor at = axis ? slice(sum, axis, from, to) : sum;
         (at + part).copy_to(at);
     }
@@ -49,7 +49,7 @@ private:
         int axis;
         int64_t from, to;
     };
-    Range range(size_t i, const Tensor& x, int64_t first, int64_t end) const {
+    Range range(size_t i, int64_t first, int64_t end) const {
         const auto is = [&](Slot s) { return int(i) == spec_.at[s]; };
         if (is(queries) || is(inner_left) || is(relative_left) || is(alpha))
             return {-2, first, end};
