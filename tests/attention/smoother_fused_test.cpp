@@ -164,6 +164,22 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("scores that rise from tile to tile, by less and more than e can be raised to") {
+    const int64_t keys = 600;
+    for (const double rise : {0.4, 0.6, 40.0, 95.0, 300.0}) {
+        // Two queries: one climbs with the keys, one descends.
+        const Tensor q = concat({Tensor::full({1, 1}, 1.0), Tensor::full({1, 1}, -1.0)}, 0);
+        const Tensor k = reshape(Tensor::arange(keys, DType::f32, 0, rise / 256), {keys, 1}),
+                     v = randn(Key{75, 1}, {keys, 3});
+        const auto wide = [](const Tensor& x) { return cast(x, DType::f64); };
+        const Results exact = run(false, wide(q), wide(k), wide(v), {}),
+                      fused = run(true, q, k, v, {}), plain = run(false, q, k, v, {});
+        CAPTURE(rise);
+        CHECK(distance(run(true, wide(q), wide(k), wide(v), {}), exact) < 1e-12);
+        CHECK(mean_distance(fused, exact) <= 2 * mean_distance(plain, exact) + 2e-8);
+    }
+}
+
 TEST_CASE("second order goes through the reference form") {
     const Tensor x[] = {randn(Key{74, 1}, {3, 4}, DType::f64),
                         randn(Key{74, 2}, {5, 4}, DType::f64),

@@ -99,7 +99,10 @@ public:
     }
 
     void run() {
-        for_strips([&] { run_rows(); });
+        for_strips([&] {
+            seen_.add(first_, at_.m, columns_);
+            run_rows();
+        });
         if (seen_.columns.end > 0) give_columns();
     }
     /// D += Σ e·g, sizes += Σ e, of entmax's escorts e.
@@ -126,9 +129,7 @@ private:
             at_.i = i + first_, at_.m = std::min(strip, block_ - first_);
             columns_ = x_.view.extent(first_, at_.m);
             at_.n = columns_.end;
-            if (at_.n == 0) continue;
-            seen_.add(first_, at_.m, columns_);
-            body();
+            if (at_.n > 0) body();
         }
     }
     /// The strip's rows of a tile.
