@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include "engine/cpu/dispatch.h"
-#include "engine/cpu/factor_table.h"
-#include "engine/parallel.h"
-#include "engine/scratch.h"
+#include "engine/cpu/gemm_plan.h"
+#include "engine/cpu/triangle.h"
 
 namespace mercer {
 
@@ -14,111 +13,239 @@ MERCER_DISPATCH(cpu::FactorTable, factor_table)
 namespace cpu {
 namespace {
 
+/// Where n is cut in two.
+int64_t half_of(int64_t n, int64_t unit) { return round_up(n / 2, unit); }
+/// Columns to factor before the others, which then meet them as one product.
+int64_t left_of(int64_t n, int64_t unit) { return std::min<int64_t>(512, half_of(n, unit)); }
+
 template <class T>
-const FactorKernels<T>& kernels() {
-    if constexpr (sizeof(T) == 4)
-        return factor_table().f32;
-    else
-        return factor_table().f64;
+MatrixView<T> at(MatrixView<T> x, int64_t i, int64_t j) {
+    return {x.data + i * x.row + j * x.col, x.row, x.col};
+}
+template <class T>
+MatrixView<const T> read(MatrixView<T> x) {
+    return {x.data, x.row, x.col};
 }
 
-// −t(i, j), rows × columns, contiguous.
 template <class T>
-const T* negated(Scratch& scratch, int64_t rows, int64_t columns, MatrixView<const T> t) {
-    T* out = scratch.take<T>(rows * columns);
-    for (int64_t i = 0; i < rows; ++i)
-        for (int64_t j = 0; j < columns; ++j) out[i * columns + j] = -t.data[i * t.row + j * t.col];
-    return out;
+void exchange_rows(int64_t columns, T* a, int64_t row, const int64_t* pivots, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+        if (pivots[i] != i)
+            std::swap_ranges(a + i * row, a + i * row + columns, a + pivots[i] * row);
 }
 
-// The kernel, by strips of columns on several threads.
+/// What there may be besides T⁻¹b: rows exchanged before, zeros known, panels kept.
 template <class T>
-void substitute(int64_t rows, int64_t n, MatrixView<const T> t, bool unit, T* b, int64_t b_row) {
-    constexpr int64_t strip = 256;
-    parallel_for((n + strip - 1) / strip, grain_for(rows * rows * strip / 16),
-                 [&](int64_t begin, int64_t end) {
-                     const int64_t from = begin * strip, to = std::min(n, end * strip);
-                     kernels<T>().substitute(rows, to - from, t.data, t.row, t.col, unit, b + from,
-                                             b_row);
-                 });
+struct Panels {
+    const int64_t* pivots = nullptr;
+    bool identity = false;  // column j is zero above row j − shift; T lower
+    int64_t shift = 0;
+    T* kept = nullptr;  // room for n × k, in whole panels
+};
+
+template <class T>
+void solve_panels(int64_t n, int64_t k, MatrixView<const T> t, bool lower, bool unit,
+                  MatrixView<T> b, const Panels<T>& more = {}) {
+    const Triangle<T> triangle(n, t, lower, unit);
+    const GemmTable<T>& table = gemm_kernels<T>();
+    const int64_t nr = table.nr, panels = divide_up(k, nr),
+                  // of them at once: in L2 with a piece of T, and all threads busy
+        most = std::min(caches().l2 / 2 / (n * nr * int64_t(sizeof(T))),
+                        panels / (3 * thread_count())),
+                  group = more.identity ? 1 : std::max<int64_t>(1, most);
+    parallel_for(
+        divide_up(panels, group), grain_for(n * n * nr * group / 32),
+        [&](int64_t begin, int64_t end) {
+            Scratch scratch;
+            T* const own = more.kept ? nullptr : scratch.take<T>(group * n * nr);
+            for (; begin < end; ++begin) {
+                const int64_t first = begin * group * nr, columns = std::min(group * nr, k - first),
+                              whole = columns / nr, left = columns - whole * nr;
+                const MatrixView<T> here = at(b, 0, first);
+                if (more.pivots) exchange_rows(columns, here.data, here.row, more.pivots, n);
+                T* const x = more.kept ? more.kept + n * first : own;
+                table.pack_columns(columns, n, here.data, here.row, here.col, x);
+                const int64_t zeros = more.identity ? std::max<int64_t>(0, first - more.shift) : 0;
+                triangle.solve(x, whole, nr, zeros);
+                if (left) triangle.solve(x + whole * nr * n, 1, panel_width(table, left), zeros);
+                for (int64_t j = 0; j < columns; j += nr) {
+                    const int64_t part = std::min(nr, columns - j);
+                    copy_block<T>(n, part, {x + j * n, panel_width(table, part), 1},
+                                  at(here, 0, j));
+                }
+            }
+        });
+}
+
+/// c −= a·b, b (k × n) in panels, or (`lower`, m = n) what is of it on and below the diagonal, and a little above.
+template <class T>
+void subtract_panels(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, const T* b,
+                     MatrixView<T> c, bool lower) {
+    const GemmTable<T>& table = gemm_kernels<T>();
+    const int64_t nr = table.nr, mr = table.mr, rows = divide_up(96, mr) * mr,
+                  blocks = divide_up(m, rows);
+    parallel_for(blocks, grain_for(rows * n * k / 32), [&](int64_t begin, int64_t end) {
+        Scratch scratch;
+        T* const strips = scratch.take<T>(rows * std::min(k, depth));
+        for (; begin < end; ++begin) {
+            const int64_t i = (blocks - 1 - begin) * rows, count = std::min(rows, m - i),
+                          right = lower ? i + count : n;
+            for (int64_t p = 0; p < k; p += depth) {
+                const int64_t steps = std::min(depth, k - p);
+                const MatrixView<const T> from = at(a, i, p);
+                table.pack_rows(count, steps, from.data, from.row, from.col, strips);
+                for (int64_t e = 0; e < count * steps; ++e) strips[e] = -strips[e];
+                for (int64_t j = 0; j < right; j += nr) {
+                    const int64_t columns = std::min(nr, n - j),
+                                  width = panel_width(table, columns);
+                    // Strips above the diagonal; the last two share their rows.
+                    int64_t above = lower ? std::max<int64_t>(0, j - i) / mr * mr : 0;
+                    while (above > 0 && count - above < 2 * mr) above -= mr;
+                    multiply_panel(table, count - above, columns, steps, strips + above * steps,
+                                   b + j * k + p * width, at(c, i + above, j).data, c.row, true);
+                }
+            }
+        }
+    });
 }
 
 }  // namespace
 
 template <class T>
-int64_t cholesky_upper(int64_t n, T* a) {
-    for (int64_t p = 0; p < n; p += factor_block) {
-        const int64_t w = std::min(factor_block, n - p), rest = n - p - w;
-        T *block = a + p * n + p, *beside = block + w;
-        const int64_t done = kernels<T>().cholesky(w, block, n);
-        if (done < w) return p + done + 1;
-        for (int64_t i = 0; i < w; ++i) std::fill_n(a + (p + i) * n, p + i, T(0));
-        if (rest == 0) break;
-        substitute<T>(w, rest, {block, 1, n}, false, beside, n);
+void solve_triangular(int64_t n, int64_t k, MatrixView<const T> t, bool lower, bool unit,
+                      MatrixView<T> b, bool identity) {
+    constexpr int64_t most = 2048;  // rows and columns of what is packed
+    if (n <= most) return solve_panels(n, k, t, lower, unit, b, {.identity = identity});
+    const int64_t nr = gemm_kernels<T>().nr, across = round_up(most, nr);
+    Scratch scratch;
+    T* const panels = scratch.take<T>(most * std::min(across, round_up(k, nr)));
+    for (int64_t j = 0; j < k; j += across)
+        for (int64_t done = identity ? j / most * most : 0; done < n; done += most) {
+            const int64_t rows = std::min(most, n - done), first = lower ? done : n - done - rows,
+                          then = lower ? done + rows : 0, rest = n - done - rows,
+                          columns = std::min(across, (identity ? std::min(k, done + rows) : k) - j);
+            if (columns <= 0) continue;
+            solve_panels(rows, columns, at(t, first, first), lower, unit, at(b, first, j),
+                         {.identity = identity, .shift = done - j, .kept = panels});
+            subtract_panels<T>(rest, columns, rows, at(t, then, first), panels, at(b, then, j),
+                               false);
+        }
+}
+
+namespace {
+
+// Small ones where they are, else by panels.
+template <class T>
+int64_t cholesky_at(int64_t n, MatrixView<T> a) {
+    if (n <= factor_block) {
+        // The lower triangle's columns are the upper one's rows.
         Scratch scratch;
-        const T* minus = negated<T>(scratch, w, rest, {beside, n, 1});
-        constexpr int64_t band = 256;  // of rows, so that little below the diagonal is computed
-        for (int64_t i = 0; i < rest; i += band)
-            gemm<T>(std::min(band, rest - i), rest - i, w, {minus + i, 1, rest}, {beside + i, n, 1},
-                    {block + (w + i) * n + w + i, n, 1}, true);
+        T* upper = scratch.take<T>(n * n);
+        copy_block<T>(n, n, {a.data, a.col, a.row}, {upper, n, 1});
+        const int64_t done = factor_kernels<T>().cholesky(n, upper, n);
+        if (done < n) return done + 1;
+        copy_block<T>(n, n, {upper, 1, n}, a);
+        return 0;
     }
-    return 0;
+    const int64_t h = left_of(n, factor_block), rest = n - h;
+    if (const int64_t column = cholesky_at(h, a)) return column;
+    const MatrixView<T> below = at(a, h, 0);
+    Scratch scratch;
+    T* panels = scratch.take<T>(h * round_up(rest, gemm_kernels<T>().nr));
+    solve_panels<T>(h, rest, read(a), true, false, {below.data, a.col, a.row}, {.kept = panels});
+    subtract_panels<T>(rest, rest, h, read(below), panels, at(a, h, h), true);
+    const int64_t column = cholesky_at(n - h, at(a, h, h));
+    return column ? h + column : 0;
 }
 
 template <class T>
-void solve_triangular(int64_t n, int64_t k, MatrixView<const T> t, bool lower, bool unit, T* b) {
-    const int64_t blocks = (n + factor_block - 1) / factor_block;
-    for (int64_t s = 0; s < blocks; ++s) {
-        const int64_t p = (lower ? s : blocks - 1 - s) * factor_block,
-                      w = std::min(factor_block, n - p);
-        const T* block = t.data + p * (t.row + t.col);
-        // An upper triangle is a lower one, walked from its end.
-        if (lower)
-            substitute<T>(w, k, {block, t.row, t.col}, unit, b + p * k, k);
-        else
-            substitute<T>(w, k, {block + (w - 1) * (t.row + t.col), -t.row, -t.col}, unit,
-                          b + (p + w - 1) * k, -k);
-        const int64_t from = lower ? p + w : 0, rest = lower ? n - p - w : p;
-        if (rest == 0) continue;
+int64_t lu_at(int64_t m, int64_t n, T* a, int64_t row, int64_t* pivots) {
+    if (n <= lu_columns) {
         Scratch scratch;
-        const T* minus =
-            negated<T>(scratch, rest, w, {t.data + from * t.row + p * t.col, t.row, t.col});
-        gemm<T>(rest, k, w, {minus, w, 1}, {b + p * k, k, 1}, {b + from * k, k, 1}, true);
+        constexpr int64_t line = 64 / sizeof(T);
+        const int64_t column = round_up(m, line) + line;
+        T* turned = scratch.take<T>(n * column);
+        copy_block<T>(n, m, {a, 1, row}, {turned, column, 1});
+        const int64_t done = factor_kernels<T>().lu(m, n, turned, column, pivots);
+        copy_block<T>(m, n, {turned, 1, column}, {a, row, 1});
+        return done < n ? done + 1 : 0;
     }
+    const int64_t h = left_of(n, lu_columns), rest = n - h;
+    if (const int64_t failed = lu_at(m, h, a, row, pivots)) return failed;
+    T *right = a + h, *below = a + h * row, *corner = below + h;
+    {
+        Scratch scratch;
+        T* panels = scratch.take<T>(h * round_up(rest, gemm_kernels<T>().nr));
+        solve_panels<T>(h, rest, {a, row, 1}, true, true, {right, row, 1},
+                        {.pivots = pivots, .kept = panels});
+        subtract_panels<T>(m - h, rest, h, {below, row, 1}, panels, {corner, row, 1}, false);
+    }
+    if (const int64_t failed = lu_at(m - h, rest, corner, row, pivots + h)) return h + failed;
+    constexpr int64_t strip = 64;
+    parallel_for(divide_up(h, strip), grain_for(strip * rest / 4), [&](int64_t begin, int64_t end) {
+        const int64_t first = begin * strip, last = std::min(h, end * strip);
+        exchange_rows(last - first, below + first, row, pivots + h, rest);
+    });
+    for (int64_t j = h; j < n; ++j) pivots[j] += h;
+    return 0;
+}
+
+}  // namespace
+
+template <class T>
+int64_t cholesky_lower(int64_t n, T* a) {
+    if (const int64_t column = cholesky_at<T>(n, {a, n, 1})) return column;
+    parallel_for(n, grain_for(n / 16), [&](int64_t begin, int64_t end) {
+        for (; begin < end; ++begin)
+            std::fill(a + begin * n + begin + 1, a + (begin + 1) * n, T(0));
+    });
+    return 0;
 }
 
 template <class T>
 int64_t lu(int64_t n, T* a, int64_t* pivots) {
-    constexpr int64_t panel = 32;
-    for (int64_t p = 0; p < n; p += panel) {
-        const int64_t w = std::min(panel, n - p), rest = n - p - w;
-        T* block = a + p * n + p;
-        const int64_t done = kernels<T>().lu(n - p, w, block, n, pivots + p);
-        if (done < w) return p + done + 1;
-        for (int64_t j = p; j < p + w; ++j) {
-            pivots[j] += p;
-            if (pivots[j] == j) continue;
-            T *one = a + j * n, *other = a + pivots[j] * n;
-            std::swap_ranges(one, one + p, other);
-            std::swap_ranges(one + p + w, one + n, other + p + w);
-        }
-        if (rest == 0) break;
-        substitute<T>(w, rest, {block, n, 1}, true, block + w, n);
-        Scratch scratch;
-        const T* minus = negated<T>(scratch, rest, w, {block + w * n, n, 1});
-        gemm<T>(rest, rest, w, {minus, w, 1}, {block + w, n, 1}, {block + w * n + w, n, 1}, true);
-    }
-    return 0;
+    return lu_at(n, n, a, n, pivots);
 }
 
-template int64_t cholesky_upper<float>(int64_t, float*);
-template int64_t cholesky_upper<double>(int64_t, double*);
-template void solve_triangular<float>(int64_t, int64_t, MatrixView<const float>, bool, bool,
-                                      float*);
-template void solve_triangular<double>(int64_t, int64_t, MatrixView<const double>, bool, bool,
-                                       double*);
-template int64_t lu<float>(int64_t, float*, int64_t*);
-template int64_t lu<double>(int64_t, double*, int64_t*);
+template <class T>
+void lu_solve(int64_t n, int64_t k, const T* factors, const int64_t* pivots, T* b) {
+    exchange_rows(k, b, k, pivots, n);
+    solve_triangular<T>(n, k, {factors, n, 1}, true, true, {b, k, 1}, false);
+    solve_triangular<T>(n, k, {factors, n, 1}, false, false, {b, k, 1}, false);
+}
+
+template <class T>
+void lu_inverse(int64_t n, const T* factors, const int64_t* pivots, T* inverse) {
+    std::fill_n(inverse, n * n, T(0));
+    for (int64_t i = 0; i < n; ++i) inverse[i * (n + 1)] = T(1);
+    solve_triangular<T>(n, n, {factors, n, 1}, true, true, {inverse, n, 1}, true);
+    solve_triangular<T>(n, n, {factors, n, 1}, false, false, {inverse, n, 1}, false);
+    // a⁻¹ = (U⁻¹L⁻¹)P: what stands in column i belongs where P takes row i from.
+    Scratch scratch;
+    int64_t* place = scratch.take<int64_t>(n);
+    for (int64_t i = 0; i < n; ++i) place[i] = i;
+    for (int64_t i = 0; i < n; ++i) std::swap(place[i], place[pivots[i]]);
+    parallel_for(n, grain_for(n), [&](int64_t begin, int64_t end) {
+        Scratch mine;
+        T* kept = mine.take<T>(n);
+        for (; begin < end; ++begin) {
+            T* row = inverse + begin * n;
+            std::copy_n(row, n, kept);
+            for (int64_t j = 0; j < n; ++j) row[place[j]] = kept[j];
+        }
+    });
+}
+
+#define MERCER_FACTOR(T)                                                                 \
+    template int64_t cholesky_lower<T>(int64_t, T*);                                     \
+    template void solve_triangular<T>(int64_t, int64_t, MatrixView<const T>, bool, bool, \
+                                      MatrixView<T>, bool);                              \
+    template int64_t lu<T>(int64_t, T*, int64_t*);                                       \
+    template void lu_solve<T>(int64_t, int64_t, const T*, const int64_t*, T*);           \
+    template void lu_inverse<T>(int64_t, const T*, const int64_t*, T*);
+MERCER_FACTOR(float)
+MERCER_FACTOR(double)
+#undef MERCER_FACTOR
 
 }  // namespace cpu
 }  // namespace mercer

@@ -1,5 +1,5 @@
-// Blocked Cholesky, LU and triangular solves on row-major matrices: blocks by kernels, the rest by our GEMM. The same
-// bits on every instruction set and any number of threads.
+// Blocked Cholesky, LU and triangular solves on row-major matrices: blocks by kernels, the rest by the products' kernels. The
+// same bits on every instruction set and any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,28 @@
 
 namespace mercer::cpu {
 
-/// UᵀU = a from the upper triangle of a (n×n, contiguous), in place; zeros below. The order of the first leading minor
+/// L·Lᵀ = a from the lower triangle of a (n×n, contiguous), in place; zeros above. The order of the first leading minor
 /// that is not positive, or 0. n³/3 flops.
 template <class T>
-int64_t cholesky_upper(int64_t n, T* a);
+int64_t cholesky_lower(int64_t n, T* a);
 
-/// T·X = b in place, b n×k contiguous; T lower (else upper) triangular, its other half not read. n²k flops.
+/// T·X = b in place, b n×k, T lower (else upper) triangular, its other half not read; `identity`: b is the first k columns
+/// of the identity, T lower. n²k flops (then n³/3 of k = n).
 template <class T>
-void solve_triangular(int64_t n, int64_t k, MatrixView<const T> t, bool lower, bool unit, T* b);
+void solve_triangular(int64_t n, int64_t k, MatrixView<const T> t, bool lower, bool unit,
+                      MatrixView<T> b, bool identity = false);
 
 /// P·a = L·U in place (unit L below the diagonal), rows exchanged in the order of pivots[i] ≥ i. One plus the first column
 /// without a pivot, or 0. 2n³/3 flops.
 template <class T>
 int64_t lu(int64_t n, T* a, int64_t* pivots);
+
+/// b ← a⁻¹ b for n×k, contiguous, a as lu left it. 2n²k flops.
+template <class T>
+void lu_solve(int64_t n, int64_t k, const T* factors, const int64_t* pivots, T* b);
+
+/// a⁻¹, n×n, contiguous, from what lu left. 4n³/3 flops.
+template <class T>
+void lu_inverse(int64_t n, const T* factors, const int64_t* pivots, T* inverse);
 
 }  // namespace mercer::cpu

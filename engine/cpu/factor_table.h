@@ -1,4 +1,4 @@
-// Kernels of triangular factors on one instruction set, for blocks of at most factor_block rows. Columns contiguous.
+// Kernels of triangular factors on one instruction set, for blocks of at most factor_block rows.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 namespace mercer::cpu {
 
 inline constexpr int64_t factor_block = 64;
+inline constexpr int64_t lu_columns = 16;
 
 template <class T>
 struct FactorKernels {
@@ -15,9 +16,9 @@ struct FactorKernels {
                        T* b, int64_t b_row);
     /// UᵀU = a on the upper triangle, in place; the first row whose pivot is not positive, or `rows`.
     int64_t (*cholesky)(int64_t rows, T* a, int64_t a_row);
-    /// P·a = L·U in place on rows × columns, partial pivoting: at step j row pivots[j] was exchanged with row j. The
-    /// first column whose pivot is zero or NaN, or `columns`.
-    int64_t (*lu)(int64_t rows, int64_t columns, T* a, int64_t a_row, int64_t* pivots);
+    /// P·a = L·U in place, partial pivoting, on rows × columns (at most lu_columns); element (i, j) at a[i + j·a_col]. At
+    /// step j row pivots[j] was exchanged with row j. The first column whose pivot is zero or NaN, or `columns`.
+    int64_t (*lu)(int64_t rows, int64_t columns, T* a, int64_t a_col, int64_t* pivots);
 };
 
 struct FactorTable {

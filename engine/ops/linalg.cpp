@@ -77,8 +77,6 @@ void with_type(DType dtype, F f) {
         f(float{});
 }
 
-constexpr const char* not_invertible = "is singular or not finite";
-
 }  // namespace
 
 Tensor triangle(int64_t rows, int64_t columns, bool lower, int64_t diagonal) {
@@ -102,16 +100,15 @@ Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
     const OperationScope scope(name, x);
     check_square(name, x[0]);
     const int64_t n = x[0].size(-1), batch = n ? x[0].count() / (n * n) : 0;
-    // The transposed lower triangle is the upper one that the factor is made of, row by row.
-    const Tensor upper = fresh_copy(transpose(x[0]));
-    with_type(upper.dtype(), [&]<class T>(T) {
-        T* a = static_cast<T*>(upper.raw());
+    const Tensor lower = fresh_copy(x[0]);
+    with_type(lower.dtype(), [&]<class T>(T) {
+        T* a = static_cast<T*>(lower.raw());
         for_batch(batch, n * n * n / 8, name,
                   "is not positive definite; is it symmetric, finite, and is its diagonal large "
                   "enough (jitter)?",
-                  [&](int64_t i) { return cpu::cholesky_upper(n, a + i * n * n); });
+                  [&](int64_t i) { return cpu::cholesky_lower(n, a + i * n * n); });
     });
-    return transpose(upper).contiguous();
+    return lower;
 }
 
 Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) {
@@ -135,7 +132,7 @@ Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) 
                 rest /= batch[axis];
             }
             cpu::solve_triangular<T>(n, k, {a + at, row, col}, attrs.lower != attrs.transposed,
-                                     false, b + i * n * k);
+                                     false, {b + i * n * k, k, 1});
             return int64_t{0};
         });
     });
@@ -144,23 +141,20 @@ Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) 
 
 namespace {
 
-// x ← a⁻¹ x for contiguous batches of one shape; a becomes its factors.
-void solve_in_place(const char* operation, const Tensor& a, const Tensor& x) {
-    const int64_t n = a.size(-1), k = x.size(-1), batch = x.count() / (n * k);
-    with_type(a.dtype(), [&]<class T>(T) {
-        T *factors = static_cast<T*>(a.raw()), *right = static_cast<T*>(x.raw());
-        for_batch(batch, n * n * (n + 2 * k) / 8, operation, not_invertible, [&](int64_t i) {
-            T *f = factors + i * n * n, *b = right + i * n * k;
-            Scratch scratch;
-            int64_t* pivots = scratch.take<int64_t>(n);
-            if (const int64_t column = cpu::lu(n, f, pivots)) return column;
-            for (int64_t j = 0; j < n; ++j)
-                if (pivots[j] != j) std::swap_ranges(b + j * k, b + (j + 1) * k, b + pivots[j] * k);
-            cpu::solve_triangular<T>(n, k, {f, n, 1}, true, true, b);
-            cpu::solve_triangular<T>(n, k, {f, n, 1}, false, false, b);
-            return int64_t{0};
-        });
-    });
+// body(i, factors, pivots) for every matrix of a contiguous batch; a becomes its factors.
+template <class T, class Body>
+void factored(const char* operation, const Tensor& a, int64_t k, Body body) {
+    const int64_t n = a.size(-1);
+    T* const all = static_cast<T*>(a.raw());
+    for_batch(a.count() / (n * n), n * n * (n + 2 * k) / 8, operation, "is singular or not finite",
+              [&](int64_t i) {
+                  Scratch scratch;
+                  int64_t* pivots = scratch.take<int64_t>(n);
+                  T* const factors = all + i * n * n;
+                  if (const int64_t column = cpu::lu(n, factors, pivots)) return column;
+                  body(i, factors, pivots);
+                  return int64_t{0};
+              });
 }
 
 }  // namespace
@@ -172,16 +166,28 @@ Tensor Solve::forward(const Attrs&, std::span<const Tensor> in) {
     const Shape batch =
         cpu::broadcast_shape(name, batch_of(in[0].shape()), batch_of(in[1].shape()));
     const Tensor x = fresh_copy(broadcast_to(in[1], joined(batch, n, k)));
-    if (x.count()) solve_in_place(name, fresh_copy(broadcast_to(in[0], joined(batch, n, n))), x);
+    if (x.count() == 0) return x;
+    with_type(x.dtype(), [&]<class T>(T) {
+        factored<T>(name, fresh_copy(broadcast_to(in[0], joined(batch, n, n))), k,
+                    [&](int64_t i, const T* factors, const int64_t* pivots) {
+                        cpu::lu_solve(n, k, factors, pivots, static_cast<T*>(x.raw()) + i * n * k);
+                    });
+    });
     return x;
 }
 
 Tensor Inverse::forward(const Attrs&, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     check_square(name, in[0]);
-    const Tensor x =
-        fresh_copy(broadcast_to(identity(in[0].size(-1), in[0].dtype()), in[0].shape()));
-    if (x.count()) solve_in_place(name, fresh_copy(in[0]), x);
+    const int64_t n = in[0].size(-1);
+    const Tensor x = Tensor::empty(in[0].shape(), in[0].dtype());
+    if (x.count() == 0) return x;
+    with_type(x.dtype(), [&]<class T>(T) {
+        factored<T>(name, fresh_copy(in[0]), n,
+                    [&](int64_t i, const T* factors, const int64_t* pivots) {
+                        cpu::lu_inverse(n, factors, pivots, static_cast<T*>(x.raw()) + i * n * n);
+                    });
+    });
     return x;
 }
 

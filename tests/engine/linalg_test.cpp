@@ -1,11 +1,14 @@
 // Errors, blocks and batches of linear algebra; its values and derivatives are in tests/cases/linalg.cpp.
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <limits>
+#include <vector>
 
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/ops/linalg.h"
+#include "engine/parallel.h"
 #include "engine/random.h"
 #include "tests/support/message.h"
 
@@ -34,6 +37,53 @@ TEST_CASE("residuals of large factorisations are a few eps") {
         CHECK(std::abs(logdet(a).item<double>() - sum(log(values)).item<double>()) <
               1e-10 * double(n));
     }
+}
+
+namespace {
+
+// Rows that exchange at every step, far from singular.
+Tensor scattered(int64_t n, DType dtype) {
+    return roll(randn(Key{7, 1}, {n, n}, dtype) * 0.01 + identity(n, dtype) * 3.0, {n / 3}, {0});
+}
+
+}  // namespace
+
+TEST_CASE("matrices wider than what is packed at a time, and any number of threads") {
+    const int64_t n = 2120;
+    const Tensor a = scattered(n, DType::f64), eye = identity(n, DType::f64);
+    const Tensor inverted = inverse(a);
+    CHECK(largest(matmul(a, inverted) - eye) < 1e-11);
+    CHECK(largest(solve(a, eye) - inverted) < 1e-11);
+    const Tensor lower =
+        eye * 4.0 + where(triangle(n, n, true, -1), a, Tensor::scalar(0.0, DType::f64));
+    const Tensor b = randn(Key{8, 1}, {n, 5}, DType::f64);
+    CHECK(largest(matmul(lower, triangular_solve(lower, b)) - b) < 1e-10);
+    CHECK(largest(matmul(transpose(lower), triangular_solve(lower, b, true, true)) - b) < 1e-10);
+    const int threads = thread_count();
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const Tensor x = scattered(400, dtype), gram = matmul(x, transpose(x));
+        std::vector<Tensor> first;
+        for (const int count : {1, 2, 5}) {
+            set_thread_count(count);
+            std::vector<Tensor> all{inverse(x), solve(x, gram), cholesky(gram),
+                                    triangular_solve(gram, x, false, false)};
+            if (first.empty()) first = all;
+            for (size_t i = 0; i < all.size(); ++i)
+                CHECK(std::memcmp(all[i].raw(), first[i].raw(),
+                                  size_t(all[i].count()) * size_of(dtype)) == 0);
+        }
+        set_thread_count(threads);
+    }
+}
+
+TEST_CASE("the column that stops a blocked factorisation is named") {
+    Tensor a = identity(300, DType::f64);
+    a.mutable_data<double>()[170 * 301] = -1;
+    CHECK(message_of([&] { cholesky(a); }).find("at column 170") != std::string::npos);
+    a.mutable_data<double>()[170 * 301] = 0;
+    CHECK(message_of([&] { inverse(a); }).find("at column 170") != std::string::npos);
+    CHECK(message_of([&] { solve(roll(a, {40}, {0}), a); }).find("at column 170") !=
+          std::string::npos);
 }
 
 TEST_CASE("what is wrong is named") {

@@ -1,12 +1,22 @@
 // Triangular substitution, Cholesky and LU on one block.
-//   b_i ← (b_i − Σ_{j<i} t_ij b_j) / t_ii;   u_ij = (a_ij − Σ_{k<i} u_ki u_kj) / u_ii;   l_ij = a_ij / p_j, a_i −= l_ij a_j
-// Vectors run along rows, so every element is one chain of fma in ascending k on every instruction set. A strip of rows
-// stays in L1 while it is solved.
+//   b_i ← (b_i − Σ_{j<i} t_ij b_j) / t_ii;   u_ij = (a_ij − Σ_{k<i} u_ki u_kj) / u_ii;   l_ij = (a_ij − Σ_{k<j} l_ik u_kj) / u_jj
+// Every element is one chain of fma in ascending k on every instruction set, then a division. Groups of rows stay in
+// registers while the rows above them go by, as in a product.
+#include <utility>
+
 #include "engine/cpu/factor_table.h"
 #include "engine/simd/vec.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
+
+#if MERCER_SIMD == MERCER_SIMD_AVX512
+constexpr int group = 8, strip = 2;  // rows, and registers across
+#elif MERCER_SIMD == MERCER_SIMD_NEON
+constexpr int group = 8, strip = 3;
+#else
+constexpr int group = 4, strip = 3;
+#endif
 
 template <class T>
 MERCER_INLINE T root(T x) {
@@ -15,98 +25,218 @@ MERCER_INLINE T root(T x) {
     return out[0];
 }
 
-// `width` registers of row i from column c, less the rows above it; count < lanes only with width 1.
-template <int width, class T>
-MERCER_INLINE void eliminate(int64_t i, int64_t c, int count, const T* t, int64_t t_row,
-                             int64_t t_col, T divisor, T* b, int64_t b_row) {
-    constexpr int lanes = Vec<T>::lanes;
-    const bool whole = count == lanes * width;
-    const auto at = [&](int64_t row, int w) __attribute__((always_inline)) {
-        const T* p = b + row * b_row + c + w * lanes;
-        return whole ? Vec<T>::load(p) : Vec<T>::load(p, count, T(1));
-    };
-    Vec<T> sum[width];
-    for (int w = 0; w < width; ++w) sum[w] = at(i, w);
-    for (int64_t j = 0; j < i; ++j) {
-        const Vec<T> factor(-t[i * t_row + j * t_col]);
-        for (int w = 0; w < width; ++w) sum[w] = fma(factor, at(j, w), sum[w]);
+/// `rows`×`width` registers in memory; the last lanes may be missing with width 1.
+template <class T>
+struct Part {
+    T* at;
+    int64_t row;
+    int count;  // elements across
+    template <int width>
+    MERCER_INLINE Vec<T> load(int64_t i, int w) const {
+        constexpr int lanes = Vec<T>::lanes;
+        const T* p = at + i * row + w * lanes;
+        return width > 1 || count == lanes ? Vec<T>::load(p) : Vec<T>::load(p, count, T(1));
     }
-    for (int w = 0; w < width; ++w) {
-        if (divisor != T(1)) sum[w] = sum[w] / Vec<T>(divisor);
-        T* p = b + i * b_row + c + w * lanes;
-        if (whole)
-            sum[w].store(p);
+    template <int width>
+    MERCER_INLINE void store(int64_t i, int w, Vec<T> v) const {
+        constexpr int lanes = Vec<T>::lanes;
+        T* p = at + i * row + w * lanes;
+        if (width > 1 || count == lanes)
+            v.store(p);
         else
-            sum[w].store(p, count);
+            v.store(p, count);
+    }
+};
+
+/// sum_r −= Σ_j t(r, j) b_j for j in [from, to); row r of t at t + r·t_row.
+template <int rows, int width, class T>
+MERCER_INLINE void subtract(Vec<T> (&sum)[rows][width], const T* t, int64_t t_row, int64_t t_col,
+                            Part<T> b, int64_t from, int64_t to) {
+    for (int64_t j = from; j < to; ++j) {
+        Vec<T> x[width];
+        for (int w = 0; w < width; ++w) x[w] = b.template load<width>(j, w);
+        for (int r = 0; r < rows; ++r) {
+            const Vec<T> factor(-Vec<T>(t[r * t_row + j * t_col]));
+            for (int w = 0; w < width; ++w) sum[r][w] = fma(factor, x[w], sum[r][w]);
+        }
     }
 }
 
-constexpr int strip = 4;  // registers
+template <int rows, int width, class T>
+MERCER_INLINE void load_rows(Vec<T> (&sum)[rows][width], Part<T> b, int64_t i) {
+    for (int r = 0; r < rows; ++r)
+        for (int w = 0; w < width; ++w) sum[r][w] = b.template load<width>(i + r, w);
+}
+
+template <int rows, int width, class T>
+MERCER_INLINE void solve_rows(int64_t i, const T* t, int64_t t_row, int64_t t_col, bool unit,
+                              Part<T> b) {
+    Vec<T> sum[rows][width];
+    load_rows(sum, b, i);
+    subtract(sum, t + i * t_row, t_row, t_col, b, 0, i);
+    for (int r = 0; r < rows; ++r) {
+        const T* here = t + (i + r) * t_row + i * t_col;
+        for (int s = 0; s < r; ++s) {
+            const Vec<T> factor(-Vec<T>(here[s * t_col]));
+            for (int w = 0; w < width; ++w) sum[r][w] = fma(factor, sum[s][w], sum[r][w]);
+        }
+        for (int w = 0; w < width; ++w) {
+            if (!unit) sum[r][w] = sum[r][w] / Vec<T>(here[r * t_col]);
+            b.template store<width>(i + r, w, sum[r][w]);
+        }
+    }
+}
+
+template <int width, class T>
+MERCER_INLINE void solve_strip(int64_t rows, const T* t, int64_t t_row, int64_t t_col, bool unit,
+                               Part<T> b) {
+    int64_t i = 0;
+    for (; i + group <= rows; i += group) solve_rows<group, width>(i, t, t_row, t_col, unit, b);
+    for (; i < rows; ++i) solve_rows<1, width>(i, t, t_row, t_col, unit, b);
+}
 
 template <class T>
 void substitute(int64_t rows, int64_t n, const T* t, int64_t t_row, int64_t t_col, bool unit, T* b,
                 int64_t b_row) {
     constexpr int lanes = Vec<T>::lanes;
-    const auto divisor = [&](int64_t i) __attribute__((always_inline)) {
-        return unit ? T(1) : t[i * (t_row + t_col)];
-    };
     int64_t c = 0;
     for (; c + strip * lanes <= n; c += strip * lanes)
-        for (int64_t i = 0; i < rows; ++i)
-            eliminate<strip>(i, c, strip * lanes, t, t_row, t_col, divisor(i), b, b_row);
-    for (; c < n; c += lanes) {
-        const int count = int(n - c < lanes ? n - c : lanes);
-        for (int64_t i = 0; i < rows; ++i)
-            eliminate<1>(i, c, count, t, t_row, t_col, divisor(i), b, b_row);
-    }
+        solve_strip<strip, T>(rows, t, t_row, t_col, unit, {b + c, b_row, strip * lanes});
+    for (; c < n; c += lanes)
+        solve_strip<1, T>(rows, t, t_row, t_col, unit,
+                          {b + c, b_row, int(n - c < lanes ? n - c : lanes)});
+}
+
+/// Rows i … of a, from column i on, less what the rows above (from `above` on) take from them.
+template <int rows, int width, class T>
+MERCER_INLINE void update_rows(int64_t i, int64_t above, int64_t c, int count, T* a,
+                               int64_t a_row) {
+    const Part<T> part{a + c, a_row, count};
+    Vec<T> sum[rows][width];
+    load_rows(sum, part, i);
+    subtract(sum, a + i, 1, a_row, part, above, i);
+    for (int r = 0; r < rows; ++r)
+        for (int w = 0; w < width; ++w) part.template store<width>(i + r, w, sum[r][w]);
+}
+template <int rows, class T>
+MERCER_INLINE void update(int64_t i, int64_t above, int64_t n, T* a, int64_t a_row) {
+    constexpr int lanes = Vec<T>::lanes;
+    int64_t c = i;
+    for (; c + strip * lanes <= n; c += strip * lanes)
+        update_rows<rows, strip>(i, above, c, strip * lanes, a, a_row);
+    for (; c < n; c += lanes)
+        update_rows<rows, 1>(i, above, c, int(n - c < lanes ? n - c : lanes), a, a_row);
 }
 
 template <class T>
-int64_t cholesky(int64_t rows, T* a, int64_t a_row) {
+int64_t cholesky(int64_t n, T* a, int64_t a_row) {
     constexpr int lanes = Vec<T>::lanes;
-    for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t first = i / group * group;
+        const bool whole = first + group <= n;
+        if (whole && i == first)
+            update<group>(i, 0, n, a, a_row);
+        else
+            update<1>(i, whole ? first : 0, n, a, a_row);
         T* row = a + i * a_row;
-        for (int64_t c = i; c < rows; c += lanes)
-            eliminate<1>(i, c, int(rows - c < lanes ? rows - c : lanes), a, 1, a_row, T(1), a,
-                         a_row);
         if (!(row[i] > T(0))) return i;
-        const T pivot = root(row[i]);
-        for (int64_t c = i; c < rows; c += lanes) {
-            const int count = int(rows - c < lanes ? rows - c : lanes);
-            (Vec<T>::load(row + c, count, T(1)) / Vec<T>(pivot)).store(row + c, count);
+        const Vec<T> pivot(root(row[i]));
+        for (int64_t c = i; c < n; c += lanes) {
+            const int count = int(n - c < lanes ? n - c : lanes);
+            (Vec<T>::load(row + c, count, T(1)) / pivot).store(row + c, count);
         }
     }
-    return rows;
+    return n;
 }
 
 template <class T>
-int64_t lu(int64_t rows, int64_t columns, T* a, int64_t a_row, int64_t* pivots) {
+struct Largest {
+    T size;
+    int64_t at;
+};
+
+/// a_i −= Σ_{k<j} l_ik u_k for the rows i ≥ j of column j, and the first of the largest |a_i|.
+template <class T>
+MERCER_INLINE Largest<T> update_column(int64_t rows, int64_t j, T* a, int64_t a_col, const T* u) {
+    using Index = typename IntOf<T>::type;
+    constexpr int lanes = Vec<T>::lanes, width = 4;
+    T* column = a + j * a_col;
+    Vec<T> best(T(-1));
+    Vec<Index> at(Index(0));
+    const auto meet = [&]<int n>(std::integral_constant<int, n>, int64_t i, int count)
+        __attribute__((always_inline)) {
+        Vec<T> sum[n];
+        const auto load = [&](const T* p, int w) __attribute__((always_inline)) {
+            return n > 1 || count == lanes ? Vec<T>::load(p + w * lanes)
+                                           : Vec<T>::load(p, count, T(0));
+        };
+        for (int w = 0; w < n; ++w) sum[w] = load(column + i, w);
+        for (int64_t k = 0; k < j; ++k) {
+            const Vec<T> factor(-Vec<T>(u[k]));
+            for (int w = 0; w < n; ++w) sum[w] = fma(factor, load(a + k * a_col + i, w), sum[w]);
+        }
+        for (int w = 0; w < n; ++w) {
+            if (n > 1 || count == lanes)
+                sum[w].store(column + i + w * lanes);
+            else
+                sum[w].store(column + i, count);
+            Vec<T> size = abs(sum[w]);
+            if (n == 1 && count < lanes) {  // lanes beyond never win
+                T sizes[lanes];
+                size.store(sizes);
+                size = Vec<T>::load(sizes, count, T(-1));
+            }
+            const Mask<T> larger = size > best;
+            best = select(larger, size, best);
+            at = select(larger.template as<Index>(), Vec<Index>(Index(i + w * lanes)), at);
+        }
+    };
+    int64_t i = j;
+    for (; i + width * lanes <= rows; i += width * lanes)
+        meet(std::integral_constant<int, width>{}, i, lanes * width);
+    for (; i < rows; i += lanes)
+        meet(std::integral_constant<int, 1>{}, i, int(rows - i < lanes ? rows - i : lanes));
+    T sizes[lanes];
+    Index places[lanes];
+    best.store(sizes);
+    at.store(places);
+    Largest<T> found{T(-1), j};
+    for (int l = 0; l < lanes; ++l) {
+        const int64_t place = int64_t(places[l]) + l;
+        if (sizes[l] > found.size || (sizes[l] == found.size && place < found.at))
+            found = {sizes[l], place};
+    }
+    return found;
+}
+
+template <class T>
+int64_t lu(int64_t rows, int64_t columns, T* a, int64_t a_col, int64_t* pivots) {
     constexpr int lanes = Vec<T>::lanes;
     for (int64_t j = 0; j < columns && j < rows; ++j) {
-        int64_t best = j;
-        T largest = -1;
-        for (int64_t i = j; i < rows; ++i) {
-            const T size = __builtin_fabs(a[i * a_row + j]);
-            if (size > largest) largest = size, best = i;
-        }
-        pivots[j] = best;
-        if (!(largest > T(0))) return j;
-        T* pivot = a + j * a_row;
-        for (int64_t c = 0; best != j && c < columns; ++c) {
-            const T other = a[best * a_row + c];
-            a[best * a_row + c] = pivot[c];
-            pivot[c] = other;
-        }
-        for (int64_t i = j + 1; i < rows; ++i) {
-            T* row = a + i * a_row;
-            const T l = row[j] / pivot[j];
-            row[j] = l;
-            for (int64_t c = j + 1; c < columns; c += lanes) {
-                const int count = int(columns - c < lanes ? columns - c : lanes);
-                fma(Vec<T>(-l), Vec<T>::load(pivot + c, count, T(1)),
-                    Vec<T>::load(row + c, count, T(1)))
-                    .store(row + c, count);
+        T* column = a + j * a_col;
+        // Above the diagonal: u_k is complete when the k before it have been taken away.
+        for (int64_t k = 0; k + 1 < j; ++k) {
+            const Vec<T> factor(-Vec<T>(column[k]));
+            for (int64_t i = k + 1; i < j; i += lanes) {
+                const int count = int(j - i < lanes ? j - i : lanes);
+                fma(factor, Vec<T>::load(a + k * a_col + i, count, T(0)),
+                    Vec<T>::load(column + i, count, T(0)))
+                    .store(column + i, count);
             }
+        }
+        const Largest<T> largest = update_column(rows, j, a, a_col, column);
+        pivots[j] = largest.at;
+        if (!(largest.size > T(0))) return j;
+        for (int64_t c = 0; largest.at != j && c < columns; ++c) {
+            T *one = a + c * a_col + j, *other = a + c * a_col + largest.at;
+            const T kept = *one;
+            *one = *other;
+            *other = kept;
+        }
+        const Vec<T> pivot(column[j]);
+        for (int64_t i = j + 1; i < rows; i += lanes) {
+            const int count = int(rows - i < lanes ? rows - i : lanes);
+            (Vec<T>::load(column + i, count, T(1)) / pivot).store(column + i, count);
         }
     }
     return columns;
