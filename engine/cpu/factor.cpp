@@ -16,7 +16,7 @@ namespace {
 /// Where n is cut in two.
 int64_t half_of(int64_t n, int64_t unit) { return round_up(n / 2, unit); }
 /// Columns to factor before the others, which then meet them as one product.
-int64_t left_of(int64_t n, int64_t unit) { return std::min<int64_t>(512, half_of(n, unit)); }
+int64_t left_of(int64_t n, int64_t unit) { return std::min<int64_t>(256, half_of(n, unit)); }
 
 template <class T>
 MatrixView<T> at(MatrixView<T> x, int64_t i, int64_t j) {

@@ -69,10 +69,9 @@ public:
                                    panels + j * apart + b.first * width, width, true);
             // An upper triangle is a lower one, walked from its end.
             const int64_t end = b.first + (lower_ ? 0 : b.rows - 1), sign = lower_ ? 1 : -1;
-            for (int64_t j = 0; j < count; ++j)
-                factor_kernels<T>().substitute(b.rows, width, t_.data + end * (t_.row + t_.col),
-                                               sign * t_.row, sign * t_.col, unit_,
-                                               panels + j * apart + end * width, sign * width);
+            factor_kernels<T>().substitute(b.rows, width, t_.data + end * (t_.row + t_.col),
+                                           sign * t_.row, sign * t_.col, unit_,
+                                           panels + end * width, sign * width, count, apart);
         }
     }
 

@@ -7,6 +7,8 @@
 #include "engine/cpu/factor_table.h"
 #include "engine/simd/vec.h"
 
+#define MERCER_UNROLL _Pragma("GCC unroll 8")
+
 namespace mercer::MERCER_ISA {
 namespace {
 
@@ -54,18 +56,18 @@ MERCER_INLINE void subtract(Vec<T> (&sum)[rows][width], const T* t, int64_t t_ro
                             Part<T> b, int64_t from, int64_t to) {
     for (int64_t j = from; j < to; ++j) {
         Vec<T> x[width];
-        for (int w = 0; w < width; ++w) x[w] = b.template load<width>(j, w);
-        for (int r = 0; r < rows; ++r) {
-            const Vec<T> factor(-Vec<T>(t[r * t_row + j * t_col]));
-            for (int w = 0; w < width; ++w) sum[r][w] = fma(factor, x[w], sum[r][w]);
+        for (int w = 0; w < width; ++w) x[w] = -b.template load<width>(j, w);
+        MERCER_UNROLL for (int r = 0; r < rows; ++r) {
+            const Vec<T> factor(t[r * t_row + j * t_col]);
+            MERCER_UNROLL for (int w = 0; w < width; ++w) sum[r][w] = fma(factor, x[w], sum[r][w]);
         }
     }
 }
 
 template <int rows, int width, class T>
 MERCER_INLINE void load_rows(Vec<T> (&sum)[rows][width], Part<T> b, int64_t i) {
-    for (int r = 0; r < rows; ++r)
-        for (int w = 0; w < width; ++w) sum[r][w] = b.template load<width>(i + r, w);
+    MERCER_UNROLL for (int r = 0; r < rows; ++r) MERCER_UNROLL for (int w = 0; w < width; ++w)
+        sum[r][w] = b.template load<width>(i + r, w);
 }
 
 template <int rows, int width, class T>
@@ -74,37 +76,43 @@ MERCER_INLINE void solve_rows(int64_t i, const T* t, int64_t t_row, int64_t t_co
     Vec<T> sum[rows][width];
     load_rows(sum, b, i);
     subtract(sum, t + i * t_row, t_row, t_col, b, 0, i);
-    for (int r = 0; r < rows; ++r) {
-        const T* here = t + (i + r) * t_row + i * t_col;
-        for (int s = 0; s < r; ++s) {
-            const Vec<T> factor(-Vec<T>(here[s * t_col]));
-            for (int w = 0; w < width; ++w) sum[r][w] = fma(factor, sum[s][w], sum[r][w]);
-        }
-        for (int w = 0; w < width; ++w) {
-            if (!unit) sum[r][w] = sum[r][w] / Vec<T>(here[r * t_col]);
+    MERCER_UNROLL for (int r = 0; r < rows; ++r) {
+        const T divisor = t[(i + r) * (t_row + t_col)];
+        Vec<T> minus[width];
+        MERCER_UNROLL for (int w = 0; w < width; ++w) {
+            if (!unit) sum[r][w] = sum[r][w] / Vec<T>(divisor);
             b.template store<width>(i + r, w, sum[r][w]);
+            minus[w] = -sum[r][w];
+        }
+        MERCER_UNROLL for (int s = r + 1; s < rows; ++s) {
+            const Vec<T> factor(t[(i + s) * t_row + (i + r) * t_col]);
+            MERCER_UNROLL for (int w = 0; w < width; ++w) sum[s][w] =
+                fma(factor, minus[w], sum[s][w]);
         }
     }
 }
 
-template <int width, class T>
-MERCER_INLINE void solve_strip(int64_t rows, const T* t, int64_t t_row, int64_t t_col, bool unit,
-                               Part<T> b) {
-    int64_t i = 0;
-    for (; i + group <= rows; i += group) solve_rows<group, width>(i, t, t_row, t_col, unit, b);
-    for (; i < rows; ++i) solve_rows<1, width>(i, t, t_row, t_col, unit, b);
-}
-
+// A group of rows everywhere before the next one: while it waits for the divisions of one panel, it works on another.
 template <class T>
 void substitute(int64_t rows, int64_t n, const T* t, int64_t t_row, int64_t t_col, bool unit, T* b,
-                int64_t b_row) {
+                int64_t b_row, int64_t panels, int64_t apart) {
     constexpr int lanes = Vec<T>::lanes;
-    int64_t c = 0;
-    for (; c + strip * lanes <= n; c += strip * lanes)
-        solve_strip<strip, T>(rows, t, t_row, t_col, unit, {b + c, b_row, strip * lanes});
-    for (; c < n; c += lanes)
-        solve_strip<1, T>(rows, t, t_row, t_col, unit,
-                          {b + c, b_row, int(n - c < lanes ? n - c : lanes)});
+    const auto across = [&]<int count>(std::integral_constant<int, count>, int64_t i)
+        __attribute__((always_inline)) {
+        for (int64_t p = 0; p < panels; ++p) {
+            T* const x = b + p * apart;
+            int64_t c = 0;
+            for (; c + strip * lanes <= n; c += strip * lanes)
+                solve_rows<count, strip, T>(i, t, t_row, t_col, unit,
+                                            {x + c, b_row, strip * lanes});
+            for (; c < n; c += lanes)
+                solve_rows<count, 1, T>(i, t, t_row, t_col, unit,
+                                        {x + c, b_row, int(n - c < lanes ? n - c : lanes)});
+        }
+    };
+    int64_t i = 0;
+    for (; i + group <= rows; i += group) across(std::integral_constant<int, group>{}, i);
+    for (; i < rows; ++i) across(std::integral_constant<int, 1>{}, i);
 }
 
 /// Rows i … of a, from column i on, less what the rows above (from `above` on) take from them.
@@ -115,8 +123,8 @@ MERCER_INLINE void update_rows(int64_t i, int64_t above, int64_t c, int count, T
     Vec<T> sum[rows][width];
     load_rows(sum, part, i);
     subtract(sum, a + i, 1, a_row, part, above, i);
-    for (int r = 0; r < rows; ++r)
-        for (int w = 0; w < width; ++w) part.template store<width>(i + r, w, sum[r][w]);
+    MERCER_UNROLL for (int r = 0; r < rows; ++r) MERCER_UNROLL for (int w = 0; w < width; ++w)
+        part.template store<width>(i + r, w, sum[r][w]);
 }
 template <int rows, class T>
 MERCER_INLINE void update(int64_t i, int64_t above, int64_t n, T* a, int64_t a_row) {
