@@ -16,13 +16,20 @@ struct ScanArgs {
     void*
         carry;  // rows: what comes before, added to all; then replaced by the join of it and all elements
     bool first;  // rows: nothing comes before
+    // Rows of which a call sees a part, whole blocks of 16 unless it is the last: the join of the parts before (continues)
+    // and with this one; `carry` is replaced by the last part (not more).
+    void* within = nullptr;
+    bool continues = false, more = false;
 };
 
 struct RecurrenceArgs {
     const void *a, *b;
-    int64_t n, inner, count;  // `count` rows of n; or columns, of n rows of `inner`
+    int64_t n, a_inner, b_inner, count;  // `count` rows of n; or columns, of n rows so far apart
     bool reverse;
     void* out;
+    int64_t out_inner;
+    void* state = nullptr;  // columns: what the steps before left (continues), and these leave
+    bool continues = false;
 };
 
 struct ScanTable {

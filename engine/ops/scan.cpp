@@ -2,15 +2,18 @@
 
 #include <algorithm>
 
+#include "engine/cpu/copy_table.h"
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/scan_table.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
 #include "engine/parallel.h"
+#include "engine/scratch.h"
 
 namespace mercer {
 
+const cpu::CopyTable& copy_table();  // engine/cpu/copy.cpp
 MERCER_DISPATCH(cpu::ScanTable, scan_table)
 
 namespace {
@@ -37,6 +40,107 @@ T joined(cpu::Scan op, T a, T b) {
         case cpu::Scan::sum: break;
     }
     return T(a + b);
+}
+
+/// Rows, along the last axis, that lie side by side in memory: a block of them is turned, or its result, a few steps at a
+/// time, so that nothing goes to memory and back for it.
+struct SideBySide {
+    static constexpr int64_t rows = 64, steps = 512;  // of a block
+    const Tensor& x;
+    int64_t lines, n, apart, element;
+
+    explicit SideBySide(const Tensor& of)
+        : x(of),
+          lines(of.size(-2)),
+          n(of.size(-1)),
+          apart(of.strides()[of.rank() - 1]),
+          element(int64_t(size_of(of.dtype()))) {}
+    static bool fit(const Tensor& x) {
+        const int rank = x.rank();
+        return rank > 1 && x.count() && !x.is_contiguous() && x.strides()[rank - 2] == 1 &&
+               x.strides()[rank - 1] > 1 && size_of(x.dtype()) >= 4 && x.size(-2) >= 16 &&
+               x.count() / x.size(-1) >= rows / 2 * thread_count();
+    }
+    /// body(first row of all, rows), in parallel.
+    template <class Body>
+    void for_blocks(Body body) const {
+        const int64_t blocks = (lines + rows - 1) / rows, all = x.count() / (lines * n);
+        parallel_for(all * blocks, grain_for(n * rows), [&](int64_t begin, int64_t end) {
+            for (; begin < end; ++begin) {
+                const int64_t first = begin % blocks * rows;
+                body(begin / blocks * lines + first, std::min(rows, lines - first));
+            }
+        });
+    }
+    /// body(from, count, first of all) over pieces of n in the order of the scan.
+    template <class Body>
+    void for_steps(int64_t begin, int64_t end, bool reverse, Body body) const {
+        for (int64_t done = 0; done < end - begin; done += steps) {
+            const int64_t count = std::min(steps, end - begin - done);
+            body(reverse ? end - done - count : begin + done, count, done);
+        }
+    }
+    const char* at(int64_t row, int64_t step) const {
+        int64_t offset = row % lines + step * apart, rest = row / lines;
+        for (int axis = x.rank() - 3; axis >= 0; --axis) {
+            offset += rest % x.size(axis) * x.strides()[axis];
+            rest /= x.size(axis);
+        }
+        return static_cast<const char*>(x.raw()) + offset * element;
+    }
+    /// to[i][j] = from[j][i] for i < count, j < across; rows of each so many elements apart.
+    void turn(int64_t count, int64_t across, const void* from, int64_t from_apart, void* to,
+              int64_t to_apart) const {
+        copy_table().plane[element / 4](to, from,
+                                        {count, across, to_apart, 1, 1, from_apart, true, false});
+    }
+};
+
+void scan_side_by_side(cpu::Scan op, const cpu::ScanArgs& all, const Tensor& x) {
+    const auto kernel = scan_table().rows[int(op)][int(x.dtype())];
+    const SideBySide source(x);
+    const int64_t n = all.n, element = source.element;
+    source.for_blocks([&](int64_t first, int64_t rows) {
+        int64_t carry[SideBySide::rows], within[SideBySide::rows];
+        Scratch scratch;
+        char* const turned = scratch.take<char>(rows * SideBySide::steps * element);
+        for (int64_t c = 0; c < n; c += chunk) {
+            const int64_t size = std::min(chunk, n - c), low = all.reverse ? n - c - size : c;
+            source.for_steps(
+                low, low + size, all.reverse, [&](int64_t from, int64_t count, int64_t done) {
+                    source.turn(rows, count, source.at(first, from), source.apart, turned, count);
+                    cpu::ScanArgs args = all;
+                    args.n = count;
+                    args.first = c == 0;
+                    args.continues = done > 0;
+                    args.more = done + count < size;
+                    for (int64_t r = 0; r < rows; ++r) {
+                        args.x = turned + r * count * element;
+                        args.out = static_cast<char*>(all.out) + ((first + r) * n + from) * element;
+                        args.carry = &carry[r];
+                        args.within = &within[r];
+                        kernel(args);
+                    }
+                });
+        }
+    });
+}
+
+// Columns, whose results are turned.
+void recur_side_by_side(const SideBySide& a, const SideBySide& b, bool reverse, Tensor& out) {
+    const int64_t n = a.n, element = a.element;
+    const auto kernel = scan_table().recurrence_columns[element == 8];
+    a.for_blocks([&](int64_t first, int64_t rows) {
+        double state[SideBySide::rows];
+        Scratch scratch;
+        char* const turned = scratch.take<char>(rows * SideBySide::steps * element);
+        a.for_steps(0, n, reverse, [&](int64_t from, int64_t count, int64_t done) {
+            kernel({a.at(first, from), b.at(first, from), count, a.apart, b.apart, rows, reverse,
+                    turned, rows, state, done > 0});
+            a.turn(rows, count, turned, rows,
+                   static_cast<char*>(out.raw()) + (first * n + from) * element, n);
+        });
+    });
 }
 
 // Many rows: one after the other. Few long ones: the totals of all chunks first, then every chunk with what comes before
@@ -96,7 +200,7 @@ void scan_rows(cpu::Scan op, const cpu::ScanArgs& all, int64_t rows, DType dtype
     });
 }
 
-/// x, dense.
+/// x is contiguous or its rows, along the last axis, lie side by side.
 Tensor scanned(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
     if (x.dtype() == DType::boolean) throw DTypeError(name, "works on numbers, got bool; use cast");
     Tensor out = Tensor::empty(x.shape(), x.dtype());
@@ -105,7 +209,10 @@ Tensor scanned(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Ten
     const cpu::ScanArgs all{x.raw(),       l.n,       l.inner, 0,   attrs.exclusive,
                             attrs.reverse, out.raw(), nullptr, true};
     if (l.inner == 1) {
-        scan_rows(op, all, l.outer, x.dtype());
+        if (x.is_contiguous())
+            scan_rows(op, all, l.outer, x.dtype());
+        else
+            scan_side_by_side(op, all, x);
         return out;
     }
     constexpr int64_t width = 256;
@@ -127,7 +234,8 @@ Tensor scanned(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Ten
 
 Tensor scan(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
     const OperationScope scope(name, {&x});
-    return scanned(name, op, attrs, x.contiguous());
+    const bool beside = attrs.axis == x.rank() - 1 && SideBySide::fit(x);
+    return scanned(name, op, attrs, beside ? x : x.contiguous());
 }
 
 // Where the extremum so far stood: the last t at which x_t is it, for a new one and an equal one are it at their place.
@@ -204,11 +312,15 @@ Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) 
     if (!(x[0].shape() == x[1].shape()))
         throw ShapeError(name, "a " + to_string(x[0].shape()) + " and b " +
                                    to_string(x[1].shape()) + " must have one shape");
-    const Tensor a = x[0].contiguous(), b = x[1].contiguous();
-    Tensor out = Tensor::empty(b.shape(), b.dtype());
+    Tensor out = Tensor::empty(x[1].shape(), x[1].dtype());
     if (out.count() == 0) return out;
-    const Lines l(b.shape(), attrs.axis);
-    const bool wide = b.dtype() == DType::f64, rows = l.inner == 1;
+    const Lines l(out.shape(), attrs.axis);
+    const bool wide = out.dtype() == DType::f64, rows = l.inner == 1;
+    if (rows && SideBySide::fit(x[0]) && SideBySide::fit(x[1])) {
+        recur_side_by_side(SideBySide(x[0]), SideBySide(x[1]), attrs.reverse, out);
+        return out;
+    }
+    const Tensor a = x[0].contiguous(), b = x[1].contiguous();
     const auto kernel =
         (rows ? scan_table().recurrence_rows : scan_table().recurrence_columns)[wide];
     const int64_t width = rows ? 16 : 256;  // lines of one call
@@ -221,9 +333,9 @@ Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) 
                          const int64_t at =
                              (item / blocks * l.n * l.inner + first * (rows ? l.n : 1)) * element;
                          kernel({static_cast<const char*>(a.raw()) + at,
-                                 static_cast<const char*>(b.raw()) + at, l.n, l.inner,
+                                 static_cast<const char*>(b.raw()) + at, l.n, l.inner, l.inner,
                                  std::min(width, lines - first), attrs.reverse,
-                                 static_cast<char*>(out.raw()) + at});
+                                 static_cast<char*>(out.raw()) + at, l.inner});
                      }
                  });
     return out;

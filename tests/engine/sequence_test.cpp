@@ -150,8 +150,8 @@ TEST_CASE("lstm and gru agree with PyTorch 2.15, gate order, biases and gradient
             v.push_back(tape.watch(t));
         const Var out = layer(v, {}, false), y = slice(out, 0, 0, 12);
         const size_t w_hh = golden.cells ? 4 : 3;
-        const auto [dx, dw] = tape.gradient(
-            y, {v[0], v[w_hh]}, {.cotangents = {reshape(wave({3, 2, 2}, 8), {12})}});
+        const auto [dx, dw] =
+            tape.gradient(y, {v[0], v[w_hh]}, {.cotangents = {reshape(wave({3, 2, 2}, 8), {12})}});
         const auto near = [](const Tensor& got, const std::vector<double>& expected) {
             CHECK(largest_difference(got, Tensor::from(expected, got.shape())) < 1e-14);
         };
@@ -234,4 +234,28 @@ TEST_CASE("recurrent layers name what does not fit") {
     says<ValueError>("length 4 is outside [0, 3]", [&] {
         run(x[0], x[1], x[4], Tensor::from(std::vector<int64_t>{1, 4}));
     });
+}
+
+TEST_CASE("scans of rows that lie side by side have the bits of dense rows") {
+    // More than one piece of steps, chunk of a sum, block of rows and matrix.
+    const Tensor near_one = randn(Key{3, 1}, {2, 17000, 70}, DType::f64) * 0.01 + 1.0;
+    for (const DType dtype : {DType::f32, DType::f64, DType::i64}) {
+        const Tensor beside =
+                         transpose(cast(dtype == DType::i64 ? near_one * 99.0 : near_one, dtype)),
+                     dense = beside.contiguous();
+        REQUIRE(!beside.is_contiguous());
+        for (int flags = 0; flags < 4; ++flags) {
+            const bool exclusive = flags & 1, reverse = flags & 2;
+            CHECK(difference(cumsum(beside, 2, exclusive, reverse),
+                             cumsum(dense, 2, exclusive, reverse)) == "");
+            CHECK(difference(cumprod(beside, 2, exclusive, reverse),
+                             cumprod(dense, 2, exclusive, reverse)) == "");
+        }
+        if (dtype == DType::i64) continue;
+        const Tensor a = transpose(cast(near_one * 0.5, dtype)),
+                     b = transpose(randn(Key{3, 2}, {2, 17000, 70}, dtype));
+        for (const bool reverse : {false, true})
+            CHECK(difference(linear_recurrence(a, b, 2, reverse),
+                             linear_recurrence(a.contiguous(), b.contiguous(), 2, reverse)) == "");
+    }
 }

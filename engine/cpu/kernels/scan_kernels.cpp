@@ -107,7 +107,7 @@ MERCER_INLINE void scan_row(const cpu::ScanArgs& args) {
     const T* x = static_cast<const T*>(args.x);
     T* out = static_cast<T*>(args.out);
     const Vec<T> before(*static_cast<T*>(args.carry));
-    Vec<T> carry(Op::template identity<T>);
+    Vec<T> carry(args.continues ? *static_cast<T*>(args.within) : Op::template identity<T>);
     using B = Block<Op, T>;
     const auto step = [&](B & b) __attribute__((always_inline)) {
         b.scan();
@@ -147,8 +147,13 @@ MERCER_INLINE void scan_row(const cpu::ScanArgs& args) {
         if (out)
             for (int k = 0; k < rest; ++k) out[k] = part[block - rest + k];
     }
-    const Vec<T> all = args.first ? carry : Op::join(before, carry);
     T e[Vec<T>::lanes];
+    if (args.more) {
+        carry.store(e);
+        *static_cast<T*>(args.within) = e[0];
+        return;
+    }
+    const Vec<T> all = args.first ? carry : Op::join(before, carry);
     all.store(e);
     *static_cast<T*>(args.carry) = e[0];
 }
@@ -195,19 +200,23 @@ void recurrence_columns(const cpu::RecurrenceArgs& args) {
     alignas(64) T state[width + lanes];
     for (int64_t c0 = 0; c0 < args.count; c0 += width) {
         const int cols = int(args.count - c0 < width ? args.count - c0 : width);
+        T* const kept = args.state ? static_cast<T*>(args.state) + c0 : nullptr;
+        for (int c = 0; args.continues && c < cols; ++c) state[c] = kept[c];
         for (int64_t i = 0; i < args.n; ++i) {
-            const int64_t at = (args.reverse ? args.n - 1 - i : i) * args.inner + c0;
-            const T *a = static_cast<const T*>(args.a) + at,
-                    *b = static_cast<const T*>(args.b) + at;
-            T* out = static_cast<T*>(args.out) + at;
+            const int64_t at = args.reverse ? args.n - 1 - i : i;
+            const T *a = static_cast<const T*>(args.a) + at * args.a_inner + c0,
+                    *b = static_cast<const T*>(args.b) + at * args.b_inner + c0;
+            T* out = static_cast<T*>(args.out) + at * args.out_inner + c0;
             for (int c = 0; c < cols; c += lanes) {
                 const int count = cols - c < lanes ? cols - c : lanes;
                 Vec<T> h = Vec<T>::load(b + c, count, T(0));
-                if (i) h = Vec<T>::load(a + c, count, T(0)) * Vec<T>::load(state + c) + h;
+                if (i || args.continues)
+                    h = Vec<T>::load(a + c, count, T(0)) * Vec<T>::load(state + c) + h;
                 h.store(state + c);
                 h.store(out + c, count);
             }
         }
+        for (int c = 0; kept && c < cols; ++c) kept[c] = state[c];
     }
 }
 
