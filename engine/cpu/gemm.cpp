@@ -132,18 +132,17 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
     }
     Shared<T> shared{table, x, plan, threads};
     Scratch scratch;
-    if (!plan.by_columns && plan.packed_from < x.n) {
+    if (!plan.by_columns && !plan.b_own && plan.packed_from < x.n) {
         const int64_t states = shared.panels() * divide_up(x.k, plan.kc);
         shared.packed = scratch.take<T>(shared.width() * x.k);
         shared.state = scratch.take<std::atomic<uint8_t>>(states);
         std::uninitialized_fill_n(reinterpret_cast<uint8_t*>(shared.state), states, uint8_t{0});
     }
-    // Units of rows or columns; the last one takes what is left over.
-    const int64_t units = std::max<int64_t>(1, (plan.by_columns ? x.n : x.m) / plan.unit);
+    const int64_t grains = divide_up(plan.by_columns ? x.n : x.m, plan.grain);
     shared.parts = scratch.take<std::atomic<uint64_t>>(8 * threads);
     for (int64_t i = 0; i < threads; ++i)
-        new (&shared.part(i)) std::atomic<uint64_t>(uint64_t(units * i / threads) << 32 |
-                                                    uint64_t(units * (i + 1) / threads));
+        new (&shared.part(i)) std::atomic<uint64_t>(uint64_t(grains * i / threads) << 32 |
+                                                    uint64_t(grains * (i + 1) / threads));
     if (threads == 1) return Member<T>(shared, 0).run();
     parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
         for (; begin < end; ++begin) Member<T>(shared, begin).run();

@@ -21,7 +21,7 @@ struct Shared {
     T* packed = nullptr;                    // by rows: b's panels, one block of kc after another
     std::atomic<uint8_t>* state = nullptr;  // of each of them
     std::atomic<uint64_t>* parts =
-        nullptr;  // each thread's rows (columns) left, in units: begin and end
+        nullptr;  // each thread's rows (columns) left, in grains: begin and end
 
     /// Each in a cache line of its own.
     std::atomic<uint64_t>& part(int64_t thread) const { return parts[thread * 8]; }
@@ -40,8 +40,8 @@ public:
                                : plan_.by_columns ? x_.m * x_.k
                                                   : (plan_.most + t_.mr) * plan_.kc;
         if (strips) strips_ = scratch_.take<T>(strips);
-        if (plan_.by_columns && plan_.packed_from < x_.n)
-            panel_ = scratch_.take<T>(t_.nr * plan_.kc);
+        if (plan_.packed_from < x_.n && (plan_.by_columns || plan_.b_own))
+            own_ = scratch_.take<T>(plan_.b_own ? s_.width() * x_.k : 2 * t_.nr * plan_.kc);
     }
 
     void run() {
@@ -55,6 +55,7 @@ public:
                 poll_cancelled();  // while no other thread waits for this one
                 multiply(now, next, p);
             }
+            first_ = false;
         }
     }
 
@@ -70,30 +71,32 @@ private:
             std::atomic<uint64_t>& part = s_.part((number_ + turn) % s_.threads);
             uint64_t found = part.load(std::memory_order_relaxed);
             for (;;) {
-                const int64_t begin = int64_t(found >> 32), end = int64_t(found & 0xffffffff);
-                if (begin == end) break;
-                const int64_t count = share_of(end - begin);
-                const uint64_t rest = turn == 0 ? uint64_t(begin + count) << 32 | uint64_t(end)
-                                                : uint64_t(begin) << 32 | uint64_t(end - count);
-                if (!part.compare_exchange_weak(found, rest, std::memory_order_relaxed)) continue;
-                const int64_t first = (turn == 0 ? begin : end - count) * plan_.unit;
-                const int64_t all = plan_.by_columns ? x_.n : x_.m;
-                const bool last =
-                    first + count * plan_.unit + plan_.unit > all;  // what is left over
-                return {first, last ? all - first : count * plan_.unit};
+                const int64_t begin = int64_t(found >> 32) * plan_.grain,
+                              end = std::min(plan_.by_columns ? x_.n : x_.m,
+                                             int64_t(found & 0xffffffff) * plan_.grain);
+                if (begin >= end) break;
+                const int64_t count = share_of(end - begin),
+                              cut = turn == 0 ? begin + count
+                                              : (end - count) / plan_.grain * plan_.grain;
+                const uint64_t edge = uint64_t(divide_up(cut, plan_.grain)),
+                               rest = turn == 0 ? edge << 32 | (found & 0xffffffff)
+                                                : (found >> 32 << 32) | edge;
+                if (part.compare_exchange_weak(found, rest, std::memory_order_relaxed))
+                    return turn == 0 ? Claim{begin, count} : Claim{cut, end - cut};
             }
         }
         return {0, 0};
     }
 
-    /// How many of the units left in a part to take at once: none so few that reading all of b for
-    /// them is dear, and where others may come to help, less at the end.
+    /// How many of the rows (columns) left in a part to take at once: none so few that reading all
+    /// of b for them is dear, and where others may come to help, less at the end.
     int64_t share_of(int64_t left) const {
-        const int64_t most = std::max<int64_t>(1, plan_.most / plan_.unit);
-        if (s_.threads == 1) return divide_up(left, divide_up(left, most));
-        const int64_t least = std::max<int64_t>(1, std::min(most, plan_.least / plan_.unit)),
-                      count = std::max(least, std::min(most, divide_up(left, 2)));
-        return left - count < least && left <= most ? left : std::min(left, count);
+        if (s_.threads == 1 || left <= plan_.least) {
+            const int64_t each = divide_up(left, divide_up(left, plan_.most));
+            return std::min(left, round_up(each, plan_.unit));
+        }
+        const int64_t count = round_up(std::clamp(left / 2, plan_.least, plan_.most), plan_.unit);
+        return left - count < plan_.least && left <= plan_.most ? left : std::min(left, count);
     }
 
     int64_t steps_at(int64_t p) const { return std::min(plan_.kc, x_.k - p); }
@@ -108,55 +111,63 @@ private:
         t_.pack_columns(std::min<int64_t>(t_.nr, x_.n - j), steps_at(p),
                         x_.b.data + p * x_.b.row + j * x_.b.col, x_.b.row, x_.b.col, to);
     }
-    T* shared_panel(int64_t panel, int64_t p) const {
-        return s_.packed + p * s_.width() + panel * t_.nr * steps_at(p);
+    T* place_of(int64_t panel, int64_t p) const {
+        if (plan_.by_columns) return own_ + panel % 2 * t_.nr * plan_.kc;
+        return (plan_.b_own ? own_ : s_.packed) + p * s_.width() + panel * t_.nr * steps_at(p);
     }
     std::atomic<uint8_t>& state_of(int64_t panel, int64_t p) const {
         return s_.state[p / plan_.kc * s_.panels() + panel];
     }
-    /// The packed panel; the first thread that comes packs it, others may have to wait.
-    const T* panel_at(int64_t panel, int64_t p) const {
-        if (plan_.by_columns) {
-            pack_panel(panel, p, panel_);
-            return panel_;
-        }
-        T* const to = shared_panel(panel, p);
+    /// Whether this thread, and no other, is to pack the panel now.
+    bool take_panel(int64_t panel, int64_t p) const {
+        if (own_) return plan_.by_columns || first_;
         std::atomic<uint8_t>& state = state_of(panel, p);
         uint8_t found = state.load(std::memory_order_acquire);
-        if (found == untouched &&
-            state.compare_exchange_strong(found, begun, std::memory_order_acquire)) {
+        return found == untouched &&
+               state.compare_exchange_strong(found, begun, std::memory_order_acquire);
+    }
+    void give_panel(int64_t panel, int64_t p) const {
+        if (!own_) state_of(panel, p).store(ready, std::memory_order_release);
+    }
+    /// The packed panel; the first thread that comes packs it, others may have to wait.
+    const T* panel_at(int64_t panel, int64_t p) const {
+        T* const to = place_of(panel, p);
+        if (take_panel(panel, p)) {
             pack_panel(panel, p, to);
-            state.store(ready, std::memory_order_release);
-            return to;
+            give_panel(panel, p);
+        } else if (!own_) {
+            while (state_of(panel, p).load(std::memory_order_acquire) != ready)
+                std::this_thread::yield();
         }
-        while (state.load(std::memory_order_acquire) != ready) std::this_thread::yield();
         return to;
     }
+    /// Has the panel packed while the block runs, if its rows are there to be copied and no other
+    /// thread does.
+    bool copy_panel(GemmBlock<T>& block, int64_t panel, int64_t p) const {
+        const int64_t j = plan_.packed_from + panel * t_.nr;
+        if (x_.b.col != 1 || x_.n - j < t_.nr || !take_panel(panel, p)) return false;
+        block.copy = {x_.b.data + p * x_.b.row + j, place_of(panel, p), x_.b.row, block.k};
+        return true;
+    }
 
-    /// Fetches a panel's packed form or, before it is packed, its source, while `tiles` tiles run.
+    /// Fetches a panel's packed form while `tiles` tiles run.
     GemmAhead<T> fetch_panel(int64_t panel, int64_t p, int64_t tiles) const {
         constexpr int64_t line = 64 / sizeof(T);
-        const int64_t k = steps_at(p), turns = std::max<int64_t>(1, k / t_.steps);
-        if (!plan_.by_columns && state_of(panel, p).load(std::memory_order_relaxed) == ready) {
-            const int64_t step = std::min(line, divide_up(t_.nr * t_.steps, tiles));
-            return {shared_panel(panel, p), tiles, 1, turns * step, 0, step};
-        }
-        if (x_.b.col != 1) return {};  // long runs, which the machine sees coming
-        const int64_t lines = divide_up(t_.nr, line), groups = std::max<int64_t>(1, tiles / lines);
-        const int64_t rows = divide_up(k, groups);  // by each group of `lines` tiles
-        const int64_t each = divide_up(rows, turns);
-        return {x_.b.data + p * x_.b.row + (plan_.packed_from + panel * t_.nr) * x_.b.col,
-                tiles,
-                lines,
-                rows * x_.b.row,
-                line,
-                each * x_.b.row};
+        if (own_ || state_of(panel, p).load(std::memory_order_relaxed) != ready) return {};
+        const int64_t turns = std::max<int64_t>(1, steps_at(p) / t_.steps),
+                      step = std::min(line, divide_up(t_.nr * t_.steps, tiles));
+        return {place_of(panel, p), tiles, 1, turns * step, 0, step};
     }
-    /// Fetches rows of a that will be packed next, one for each tile (or, where columns are contiguous, a few columns' line).
+    /// Fetches rows of a that will be packed next: a line every few steps where they are one run,
+    /// else a row for each tile (or, where columns are contiguous, a few columns' line).
     GemmAhead<T> fetch_rows(int64_t i, int64_t m, int64_t p) const {
         constexpr int64_t line = 64 / sizeof(T);
         const T* const from = x_.a.data + i * x_.a.row + p * x_.a.col;
         if (plan_.a_direct || plan_.by_columns || m == 0) return {};
+        if (x_.a.col == 1 && x_.a.row <= steps_at(p) + line) {
+            const int64_t each = std::max<int64_t>(1, steps_at(p) / t_.steps) * line;
+            return {from, divide_up(m * x_.a.row, each), 1, each, 0, line};
+        }
         if (x_.a.col == 1) return {from, m, 1, x_.a.row, 0, t_.steps};
         if (x_.a.row == 1)
             return {
@@ -201,20 +212,26 @@ private:
         // Threads begin at different panels, so that each finds the others' packed.
         const int64_t start = plan_.by_columns ? 0 : number_ * count / s_.threads;
         const int64_t strips = divide_up(m, t_.mr);
+        block.ahead[1] =
+            last ? fetch_rows(next.first, next.count, 0) : fetch_rows(i, m, p + plan_.kc);
+        // What is fetched long before it is used would be driven out again.
+        block.ahead[1].done = std::min<int64_t>(0, block.ahead[1].tiles - count * strips);
+        bool copied = false;  // this panel, while the one before was in use
         for (int64_t step = 0; step < count; ++step) {
             const int64_t panel = first + (start + step) % count;
             const int64_t j = plan_.packed_from + panel * t_.nr;
             block.n = std::min<int64_t>(t_.nr, x_.n - j);
-            block.b = panel_at(panel, p);
+            block.b = copied ? place_of(panel, p) : panel_at(panel, p);
             block.c = c + j * x_.c.col;
-            block.ahead[0] = step + 1 < count
-                                 ? fetch_panel(first + (start + step + 1) % count, p, strips)
-                                 : GemmAhead<T>{};
-            block.ahead[1] =
-                last ? fetch_rows(next.first, next.count, 0) : fetch_rows(i, m, p + plan_.kc);
-            block.ahead[1].done = step * strips;
+            block.ahead[0] = {};
+            block.copy = {};
+            const int64_t after = first + (start + step + 1) % count;
+            copied = step + 1 < count && copy_panel(block, after, p);
+            if (step + 1 < count && !copied) block.ahead[0] = fetch_panel(after, p, strips);
             t_.multiply(block);
+            if (copied) give_panel(after, p);
             if (last) finish(part(x_, i, m, j, block.n));
+            block.ahead[1].done += strips;
         }
     }
 
@@ -225,7 +242,8 @@ private:
     const Plan& plan_;
     Scratch scratch_;
     T* strips_ = nullptr;  // a's packed rows: of a claim, or (by columns) all
-    T* panel_ = nullptr;
+    T* own_ = nullptr;     // panels that no other thread uses; by columns: one in use, and the next
+    bool first_ = true;    // claim, in which own panels are packed
     int64_t number_;
 };
 

@@ -22,7 +22,7 @@ inline int64_t block_size(int64_t n, int64_t most, int64_t unit) {
 /// Whether the same column of `rows` rows, `stride` bytes apart, falls on cache sets that are
 /// different enough (L1 finds a line by the low 12 bits of its address, and has 8 places or more
 /// for those that agree).
-inline bool spreads(int64_t stride, int rows) {
+inline bool spreads(int64_t stride, int64_t rows) {
     const int64_t places = 4096 / std::gcd(stride, int64_t{4096});
     return (rows + places - 1) / places <= 4;
 }
@@ -62,8 +62,10 @@ struct Plan {
     int64_t packed_from;  // columns of b from here on are packed in panels
     bool a_direct;        // a is used where it is
     bool by_columns;      // threads claim columns, and pack all of a; else rows, and share packed b
-    int64_t unit, most;   // what a claim is a multiple of, and at most
-    int64_t least;        // and at least, where there are others
+    bool b_own;     // but each thread packs a small b for itself, sooner than wait for another's
+    int64_t grain;  // what claims begin at multiples of
+    int64_t unit, most;  // what a claim should be a multiple of, and at most
+    int64_t least;       // and at least, where there are others
 };
 
 template <class T>
@@ -78,16 +80,19 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     plan.a_direct = x.a.col == 1 ? x.n <= 24 * mr && spreads(x.a.row * size, table.mr)
                                  : x.a.row == 1 && (x.n <= nr || (a_small && x.n <= 4 * nr));
     plan.packed_from = 0;
-    if (x.b.col == 1 && (b_small || x.m <= 2 * mr))
+    // In place, rows of b come from L2 where they crowd a few sets of L1; a low tile has no time for that.
+    if (x.b.col == 1 && ((b_small && (mr >= 8 || spreads(x.b.row * size, x.k))) || x.m <= 2 * mr))
         plan.packed_from = x.n % table.lanes == 0 ? x.n : (x.n - 1) / nr * nr;
     const int64_t rows = std::max(mr, l2 / 4 / (plan.kc * size) / mr * mr);
     plan.by_columns = x.m <= rows && (threads == 1 || x.n > 2 * x.m);
+    plan.b_own = !plan.by_columns && x.n * x.k * size <= l2 / 2 && x.m >= 4 * mr * threads;
+    plan.grain = plan.by_columns ? nr : x.m >> 32 ? mr : 1;
     plan.unit = plan.by_columns ? nr : mr;
     plan.most = plan.by_columns ? x.n : rows;
     if (x.after && plan.packed_from == x.n)  // what is finished should still be in cache
         plan.most = std::min(plan.most, std::max(mr, l2 / 4 / (x.n * size) / mr * mr));
     const bool b_stays = x.n * plan.kc * size <= l2 / 2;
-    plan.least = plan.by_columns || b_stays ? plan.unit : plan.most / 2;
+    plan.least = std::min(plan.most, plan.by_columns || b_stays ? plan.unit : plan.most / 2);
     return plan;
 }
 

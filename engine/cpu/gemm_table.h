@@ -16,6 +16,15 @@ struct GemmAhead {
     int64_t tiles, phases, major, minor, step, done = 0;
 };
 
+/// Rows of a panel of b, each a whole panel wide, `row` elements apart, that are packed to `to` while
+/// tiles run: their loads and stores cost nothing beside the fma.
+template <class T>
+struct GemmCopy {
+    const T* from;
+    T* to;
+    int64_t row, rows;
+};
+
 /// One block product c(m×n) (+)= a(m×k)·b(k×n).
 template <class T>
 struct GemmBlock {
@@ -36,7 +45,8 @@ struct GemmBlock {
     int64_t b_first;
     T* c;
     int64_t c_row, c_col;
-    GemmAhead<T> ahead[2];
+    GemmAhead<T> ahead[2];  // the first not with a copy, which fetches its own rows
+    GemmCopy<T> copy;       // done when the block is
 };
 
 template <class T>

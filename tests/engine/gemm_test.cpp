@@ -163,10 +163,20 @@ TEST_CASE_TEMPLATE("gemm: m, n across several blocks", T, float, double) {
     check<T>(1, 20000, 9, Layout::rows, Layout::rows, Layout::rows, false, 3);
 }
 
+TEST_CASE_TEMPLATE("gemm: panels packed while others are multiplied", T, float, double) {
+    check<T>(130, 203, 301, Layout::rows, Layout::rows, Layout::rows, false, 1);
+    check<T>(130, 203, 301, Layout::columns, Layout::padded_rows, Layout::rows, true, 2);
+    check<T>(40, 610, 301, Layout::rows, Layout::padded_rows, Layout::rows, false, 3);
+    check<T>(60, 750, 263, Layout::rows, Layout::rows, Layout::columns, false, 4);
+}
+
 TEST_CASE_TEMPLATE("gemm: one thread and several give the same bits", T, float, double) {
     const int before = thread_count();
-    for (const auto& [m, n, k] :
-         {std::array<int64_t, 3>{301, 290, 270}, {1, 4000, 600}, {2000, 40, 300}, {9, 3001, 513}}) {
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{301, 290, 270},
+                                  {1, 4000, 600},
+                                  {2000, 40, 300},
+                                  {9, 3001, 513},
+                                  {601, 709, 501}}) {
         Numbers numbers{uint64_t(m)};
         Matrix<T> a(m, k, Layout::rows), b(k, n, Layout::padded_rows), c(m, n, Layout::rows);
         a.fill(numbers), b.fill(numbers);

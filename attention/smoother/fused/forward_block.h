@@ -98,7 +98,8 @@ struct Block {
     /// The piece's queries among the packed, if they are strips of their own there.
     const T* packed_rows(const Piece& x, const Stage<T>& stage) const {
         const int64_t mr = cpu::gemm_kernels<T>().mr, left = m - x.first - x.rows;
-        const bool whole = x.rows == m, strips = x.rows % mr == 0 && (left == 0 || 2 * left >= mr);
+        const bool whole = x.rows == m,
+                   strips = x.first % mr == 0 && x.rows % mr == 0 && (left == 0 || 2 * left >= mr);
         return stage.queries && (whole || strips) ? stage.queries + x.first * p.width : nullptr;
     }
     LogTile<T> log_tile(const Piece& x, const TileView& view, T* z) const {

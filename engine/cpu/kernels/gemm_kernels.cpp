@@ -29,6 +29,13 @@ void pack_columns(int64_t n, int64_t k, const T* b, int64_t row, int64_t col, T*
     }
 }
 
+/// Rows of a panel still to copy when `number` tiles have run.
+template <class T>
+int64_t copies_left(const GemmBlock<T>& x, int64_t number) {
+    const int64_t done = number * (x.k / steps);
+    return x.copy.rows > done ? x.copy.rows - done : 0;
+}
+
 /// Rows i … of the block times the panel at column j, through a contiguous copy where c's columns
 /// are strided. `next`: the tile of c that comes after. `number`: counts the block's tiles.
 template <class T>
@@ -56,10 +63,18 @@ void multiply_tile(const GemmBlock<T>& x, int64_t i, int64_t j, int rows, const 
     for (int f = 0; f < 2; ++f) {
         const cpu::GemmAhead<T>& ahead = x.ahead[f];
         const int64_t t = number + ahead.done;
-        const bool some = t < ahead.tiles;
+        const bool some = t >= 0 && t < ahead.tiles;
         tile.ahead[f] =
             some ? ahead.from + t / ahead.phases * ahead.major + t % ahead.phases * ahead.minor : c;
         tile.ahead_step[f] = some ? ahead.step : 0;
+    }
+    if (tile.copies = copies_left(x, number); tile.copies > 0) {
+        constexpr int64_t soon = 16;  // rows from being asked for to being copied
+        const int64_t done = x.copy.rows - tile.copies;
+        tile.from = x.copy.from + done * x.copy.row;
+        tile.to = x.copy.to + done * tile_columns<T>;
+        tile.ahead[0] = tile.from + soon * x.copy.row;
+        tile.ahead_step[0] = x.copy.row;
     }
     const Micro<T> run = kinds[rows - 1][vectors - 1];
     if (x.c_col == 1) return run(tile);
@@ -78,31 +93,34 @@ void multiply_tile(const GemmBlock<T>& x, int64_t i, int64_t j, int rows, const 
 
 template <class T>
 void multiply(const GemmBlock<T>& x) {
+    constexpr int64_t width = tile_columns<T>;
     int64_t number = 0;
-    if (x.rows_outer) {
+    if (x.rows_outer)
         for (int64_t i = 0; i < x.m;) {
             const int rows = strip_rows(x.m - i);
-            for (int64_t j = 0; j < x.n; j += tile_columns<T>) {
-                const bool end = j + tile_columns<T> >= x.n;
-                multiply_tile(x, i, j, rows,
-                              end ? x.c + (i + rows) * x.c_row
-                                  : x.c + i * x.c_row + (j + tile_columns<T>)*x.c_col,
-                              number++);
+            for (int64_t j = 0; j < x.n; j += width) {
+                const bool end = j + width >= x.n;
+                const T* const next =
+                    end ? x.c + (i + rows) * x.c_row : x.c + i * x.c_row + (j + width) * x.c_col;
+                multiply_tile(x, i, j, rows, next, number++);
             }
             i += rows;
         }
-        return;
+    else
+        for (int64_t j = 0; j < x.n; j += width)
+            for (int64_t i = 0; i < x.m;) {
+                const int rows = strip_rows(x.m - i);
+                const bool end = i + rows >= x.m;
+                const T* const next =
+                    end ? x.c + (j + width) * x.c_col : x.c + (i + rows) * x.c_row + j * x.c_col;
+                multiply_tile(x, i, j, rows, next, number++);
+                i += rows;
+            }
+    if (const int64_t left = copies_left(x, number); left > 0) {
+        const int64_t done = x.copy.rows - left;
+        pack_panel(int(width), int(width), left, x.copy.from + done * x.copy.row, 1, x.copy.row,
+                   x.copy.to + done * width);
     }
-    for (int64_t j = 0; j < x.n; j += tile_columns<T>)
-        for (int64_t i = 0; i < x.m;) {
-            const int rows = strip_rows(x.m - i);
-            const bool end = i + rows >= x.m;
-            multiply_tile(x, i, j, rows,
-                          end ? x.c + (j + tile_columns<T>)*x.c_col
-                              : x.c + (i + rows) * x.c_row + j * x.c_col,
-                          number++);
-            i += rows;
-        }
 }
 
 template <class T>

@@ -33,7 +33,7 @@ namespace {
 #if MERCER_SIMD == MERCER_SIMD_AVX512
 constexpr int tile_rows = 14, tile_vectors = 2, steps = 4;
 #elif MERCER_SIMD == MERCER_SIMD_AVX2
-constexpr int tile_rows = 4, tile_vectors = 3, steps = 8;
+constexpr int tile_rows = 6, tile_vectors = 2, steps = 8;
 #elif MERCER_SIMD == MERCER_SIMD_NEON
 constexpr int tile_rows = 8, tile_vectors = 3, steps = 2;
 #else
@@ -44,6 +44,7 @@ template <class T>
 constexpr int lanes = Vec<T>::lanes;
 template <class T>
 constexpr int tile_columns = tile_vectors* lanes<T>;
+static_assert(tile_columns<float> <= widest && tile_rows <= widest);
 
 /// Rows of the next strip. A last strip too short to keep the fma units busy shares with the one
 /// before.
@@ -115,6 +116,9 @@ struct Tile {
     int64_t next_row;
     const T* ahead[2];  // what comes later, a line of each for every few steps
     int64_t ahead_step[2];
+    const T* from;  // `copies` rows, ahead_step[0] apart, that go to `to`, one for every few steps
+    T* to;
+    int64_t copies;
 };
 template <class T>
 using Micro = void (*)(const Tile<T>& tile);
@@ -170,7 +174,9 @@ void micro(const Tile<T>& tile) {
     const T* ahead0 = tile.ahead[0];
     const T* ahead1 = tile.ahead[1];
     const int64_t step0 = tile.ahead_step[0], step1 = tile.ahead_step[1];
-    int64_t k = tile.k;
+    const T* from = tile.from;
+    T* to = tile.to;
+    int64_t copies = tile.copies, k = tile.k;
     // The loop's own arithmetic competes with fma for ports: a few steps per turn.
     for (; k >= steps; k -= steps) {
         if (k < soon && rows_left-- > 0) {
@@ -180,6 +186,16 @@ void micro(const Tile<T>& tile) {
             next += tile.next_row;
         }
         __builtin_prefetch(ahead0, 0, 2);
+        if (copies > 0) {
+            --copies;
+            MERCER_UNROLL for (int64_t j = line_elements; j < tile_columns<T>; j += line_elements)
+                __builtin_prefetch(ahead0 + j, 0, 2);
+            MERCER_UNROLL for (int j = 0; j < tile_vectors; ++j) {
+                V::load(from + j * w).store(to + j * w);
+            }
+            from += step0;
+            to += tile_columns<T>;
+        }
         ahead0 += step0;
         __builtin_prefetch(ahead1, 0, 2);
         ahead1 += step1;

@@ -71,6 +71,9 @@ MERCER_INLINE void transpose(const T* const in[], T* out, int64_t width) {
     MERCER_UNROLL for (int p = 0; p < n; ++p) __builtin_memcpy(out + p * width, &r[p], wide_bytes);
 }
 
+/// No panel is wider.
+constexpr int widest = 32;
+
 /// out[p·width + x] = in[x·across + p·along] for x < count, zero for count <= x < width. Touches
 /// nothing outside the panel, so that panels may be packed side by side.
 template <class T>
@@ -93,11 +96,13 @@ void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, in
         // overwritten.
         constexpr int n = wide_bytes / sizeof(T);
         T square[n * n];  // the last squares, whose overhang would leave the panel
+        const T* all[widest];
+        for (int x = 0; x < (width + n - 1) / n * n; ++x)
+            all[x] = in + (x < count ? x : count - 1) * across;
         for (; p + n <= k; p += n)
             for (int x = (width - 1) / n * n; x >= 0; x -= n) {
                 const T* rows[n];
-                MERCER_UNROLL for (int r = 0; r < n; ++r) rows[r] =
-                    in + (x + r < count ? x + r : count - 1) * across + p;
+                MERCER_UNROLL for (int r = 0; r < n; ++r) rows[r] = all[x + r] + p;
                 if (p + 2 * n <= k || x + n <= width) {
                     transpose(rows, out + p * width + x, width);
                     continue;
