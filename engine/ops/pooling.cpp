@@ -40,13 +40,9 @@ void for_planes(const ConvolutionAttrs& windows, const Tensor& x, Body body) {
     });
 }
 
-/// start(i) for every plane i, then visit(i, p, j) for its windows p, whose largest elements stand at j.
+/// start(i) for every plane i, then visit(i, r, taps) for its rows r of windows: which tap is the largest of each.
 template <class T, class Start, class Visit>
 void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Start start, Visit visit) {
-    const cpu::ConvolutionAxis &down = windows.axis[0], &across = windows.axis[1];
-    std::vector<int64_t> place;  // of each tap, from the window's first
-    for (int64_t y = 0; y < down.kernel; ++y)
-        for (int64_t z = 0; z < across.kernel; ++z) place.push_back(y * across.in + z);
     for_planes<T>(windows, x, [&](int64_t i, cpu::PlaneWalk<T> walk) {
         Scratch scratch;
         int32_t* const taps = scratch.take<int32_t>(walk.columns);
@@ -55,17 +51,49 @@ void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Start start, 
         walk.rows = 1;
         for (int64_t r = 0; r < rows; ++r, walk.tile += walk.row_step) {
             cpu::convolution_kernels<T>().largest_tap(walk, taps);
-            const int64_t top = r * down.stride - down.before;
-            for (int64_t c = 0; c < walk.columns; ++c) {
-                const int64_t left = c * across.stride - across.before;
-                int64_t at = top * across.in + left + place[size_t(taps[c])];
-                // Tap 0 in the padding: nothing is above −∞, the first element inside stands for all.
-                if ((top < 0 || left < 0) && taps[c] == 0)
-                    at = std::max<int64_t>(top, 0) * across.in + std::max<int64_t>(left, 0);
-                visit(i, r * walk.columns + c, at);
-            }
+            visit(i, r, taps);
         }
     });
+}
+
+/// Where the largest elements of a row of windows stand: at(taps, c) for window c.
+class LargestPlaces {
+public:
+    explicit LargestPlaces(const ConvolutionAttrs& windows)
+        : down_(windows.axis[0]), across_(windows.axis[1]) {
+        for (int64_t y = 0; y < down_.kernel; ++y)
+            for (int64_t z = 0; z < across_.kernel; ++z) place_.push_back(y * across_.in + z);
+    }
+    /// visit(c, j) for the windows c of row r, whose largest elements stand at j of the plane.
+    template <class Visit>
+    void each(int64_t r, const int32_t* taps, Visit visit) const {
+        const int64_t top = r * down_.stride - down_.before, stride = across_.stride,
+                      first = top * across_.in - across_.before, columns = across_.out,
+                      edge = top < 0 ? columns
+                                     : std::min(columns, (across_.before + stride - 1) / stride);
+        const int64_t* const place = place_.data();
+        int64_t c = 0;
+        for (; c < edge; ++c) {
+            const int64_t left = c * stride - across_.before;
+            int64_t at = first + c * stride + place[taps[c]];
+            // Tap 0 in the padding: nothing is above −∞, the first element inside stands for all.
+            if ((top < 0 || left < 0) && taps[c] == 0)
+                at = std::max<int64_t>(top, 0) * across_.in + std::max<int64_t>(left, 0);
+            visit(c, at);
+        }
+        for (; c < columns; ++c) visit(c, first + c * stride + place[taps[c]]);
+    }
+
+private:
+    cpu::ConvolutionAxis down_, across_;
+    std::vector<int64_t> place_;  // of each tap, from the window's first
+};
+
+/// row[c·kernel + z] = g[c] where the largest element is tap `first` + z, else 0.
+template <int kernel, class T>
+void spread(int64_t columns, const int32_t* taps, int32_t first, const T* g, T* row) {
+    for (int64_t c = 0; c < columns; ++c)
+        for (int z = 0; z < kernel; ++z) row[c * kernel + z] = taps[c] == first + z ? g[c] : T(0);
 }
 
 template <class F>
@@ -115,10 +143,14 @@ Tensor MaxPool2d::indices(const Attrs& a, const Tensor& in) {
     const int64_t windows = a.axis[0].out * a.axis[1].out;
     Tensor index = Tensor::empty({x.size(0) * x.size(1), windows}, DType::i64);
     int64_t* const to = static_cast<int64_t*>(index.raw());
+    const LargestPlaces places(a);
     in_dtype(x.dtype(), [&]<class T>(T) {
         for_largest<T>(
             a, x, [](int64_t) {},
-            [=](int64_t i, int64_t p, int64_t j) { to[i * windows + p] = j; });
+            [&](int64_t i, int64_t r, const int32_t* taps) {
+                int64_t* const row = to + i * windows + r * a.axis[1].out;
+                places.each(r, taps, [=](int64_t c, int64_t j) { row[c] = j; });
+            });
     });
     return index;
 }
@@ -128,12 +160,34 @@ Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotan
     const Tensor x = in.contiguous(), g = cotangent.contiguous();
     const int64_t windows = a.axis[0].out * a.axis[1].out, plane = a.axis[0].in * a.axis[1].in;
     Tensor dx = Tensor::empty(x.shape(), x.dtype());
+    const LargestPlaces places(a);
+    const cpu::ConvolutionAxis &down = a.axis[0], &across = a.axis[1];
+    const auto apart = [](const cpu::ConvolutionAxis& axis) {
+        return axis.stride == axis.kernel && axis.before == 0 && axis.out * axis.kernel <= axis.in;
+    };
+    const bool pairs = apart(down) && apart(across) && across.kernel == 2;
     in_dtype(x.dtype(), [&]<class T>(T) {
         const T* const from = static_cast<const T*>(g.raw());
         T* const to = static_cast<T*>(dx.raw());
         for_largest<T>(
-            a, x, [=](int64_t i) { std::fill_n(to + i * plane, plane, T(0)); },
-            [=](int64_t i, int64_t p, int64_t j) { to[i * plane + j] += from[i * windows + p]; });
+            a, x,
+            [&](int64_t i) {
+                if (!pairs) std::fill_n(to + i * plane, plane, T(0));
+            },
+            [&](int64_t i, int64_t r, const int32_t* taps) {
+                const T* const row = from + i * windows + r * across.out;
+                T* const into = to + i * plane;
+                if (!pairs)
+                    return places.each(r, taps, [=](int64_t c, int64_t j) { into[j] += row[c]; });
+                // Windows apart: every element is written once.
+                for (int64_t y = 0; y < down.kernel; ++y) {
+                    T* const line = into + (r * down.kernel + y) * across.in;
+                    spread<2>(across.out, taps, int32_t(2 * y), row, line);
+                    std::fill(line + 2 * across.out, line + across.in, T(0));
+                }
+                if (r + 1 == down.out)
+                    std::fill(into + down.out * down.kernel * across.in, into + plane, T(0));
+            });
     });
     return dx;
 }

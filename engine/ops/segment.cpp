@@ -6,6 +6,7 @@
 #include "engine/cpu/segment.h"
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/parallel.h"
 
 namespace mercer {
 namespace {
@@ -136,8 +137,10 @@ Tensor segment_sizes(const Tensor& offsets, int rank, DType dtype) {
     const int64_t* at = list.data<int64_t>();
     visit(dtype, [&]<class T>(T) {
         T* size = static_cast<T*>(sizes.raw());
-        for (int64_t s = 0; s < sizes.count(); ++s)
-            size[s] = T(std::max<int64_t>(at[s + 1] - at[s], 1));
+        parallel_for(sizes.count(), grain_for(1), [&](int64_t begin, int64_t end) {
+            for (int64_t s = begin; s < end; ++s)
+                size[s] = T(std::max<int64_t>(at[s + 1] - at[s], 1));
+        });
     });
     Shape shape = Shape::filled(rank, 1);
     shape[0] = sizes.count();

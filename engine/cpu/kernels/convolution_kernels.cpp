@@ -206,6 +206,10 @@ void largest_tap(const PlaneWalk<T>& x, int32_t* taps) {
             top = select(better, v, top);
             tap = select(better.template as<Int>(), I(Int(k)), tap);
         }
+        if constexpr (sizeof(T) == 4) {
+            tap.store(taps + c, x.columns - c < V::lanes ? int(x.columns - c) : V::lanes);
+            continue;
+        }
         tap.store(found);
         for (int j = 0; j < V::lanes && c + j < x.columns; ++j) taps[c + j] = int32_t(found[j]);
     }

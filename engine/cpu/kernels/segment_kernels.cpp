@@ -81,16 +81,20 @@ void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
     constexpr int lanes = Vec<T>::lanes;
     for (int64_t s = g.begin; s < g.end; ++s) {
         const int64_t first = g.offsets[s], last = g.offsets[s + 1];
-        if (lanes > 1 && last - first <= 4 * lanes) {  // the parts that are there, without a branch
+        if (lanes > 1 && last - first <= 4 * lanes) {  // the parts that are there
             Vec<T> part[4];
-            for (int k = 0; k < 4; ++k) {
+            const auto load_part = [&](int k) __attribute__((always_inline)) {
                 const int64_t rest = last - first - k * lanes;
                 part[k] = Vec<T>::load(x + first + k * lanes,
                                        rest < 0       ? 0
                                        : rest < lanes ? int(rest)
                                                       : lanes,
                                        Op::template identity<T>);
-            }
+            };
+            load_part(0);
+            load_part(1);
+            part[2] = part[3] = Vec<T>(Op::template identity<T>);
+            if (last - first > 2 * lanes) load_part(2), load_part(3);
             const T total =
                 across<Op>(Op::join(Op::join(part[0], part[2]), Op::join(part[1], part[3])));
             out[s] = first == last ? empty : total;
