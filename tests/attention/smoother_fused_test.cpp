@@ -169,14 +169,18 @@ TEST_CASE("scores that rise from tile to tile, by less and more than e can be ra
     for (const double rise : {0.4, 0.6, 40.0, 95.0, 300.0}) {
         // Two queries: one climbs with the keys, one descends.
         const Tensor q = concat({Tensor::full({1, 1}, 1.0), Tensor::full({1, 1}, -1.0)}, 0);
-        const Tensor k = reshape(Tensor::arange(keys, DType::f32, 0, rise / 256), {keys, 1}),
-                     v = randn(Key{75, 1}, {keys, 3});
+        const Tensor k = reshape(Tensor::arange(keys, DType::f32, 0, rise / 256), {keys, 1});
         const auto wide = [](const Tensor& x) { return cast(x, DType::f64); };
-        const Results exact = run(false, wide(q), wide(k), wide(v), {}),
-                      fused = run(true, q, k, v, {}), plain = run(false, q, k, v, {});
+        double of_fused = 0, of_plain = 0;
         CAPTURE(rise);
-        CHECK(distance(run(true, wide(q), wide(k), wide(v), {}), exact) < 1e-12);
-        CHECK(mean_distance(fused, exact) <= 2 * mean_distance(plain, exact) + 2e-8);
+        for (uint32_t draw = 0; draw < 10; ++draw) {
+            const Tensor v = randn(Key{75, draw}, {keys, 3});
+            const Results exact = run(false, wide(q), wide(k), wide(v), {});
+            CHECK(distance(run(true, wide(q), wide(k), wide(v), {}), exact) < 1e-12);
+            of_fused += mean_distance(run(true, q, k, v, {}), exact);
+            of_plain += mean_distance(run(false, q, k, v, {}), exact);
+        }
+        CHECK(of_fused <= 2 * of_plain + 2e-7);
     }
 }
 

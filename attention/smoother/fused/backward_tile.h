@@ -193,7 +193,7 @@ private:
                         .columns = at_.n,
                         .z = z,
                         .row = tile_keys,
-                        .scale = p_.score,
+                        .scale = p_.log_score,
                         .column_terms = tile_.k.column_terms,
                         .whole = p_.whole()};
         x_.view.show(tile, first_);

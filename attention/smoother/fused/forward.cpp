@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <numbers>
 
 #include "attention/smoother/fused/forward_block.h"
 #include "attention/smoother/fused/fused.h"
@@ -182,13 +183,14 @@ void forward(const FusedSpec& spec, std::span<const Tensor> inputs, FusedWants w
         Forward<T>(p, wants, r).run();
     }
     if (!wants.measures) return;
-    // log Σe^z = max − log share; −∞ for a row that saw nothing.
+    // log Σe^z = ln 2·max − log share; −∞ for a row that saw nothing.
     const int64_t n = p.heads * p.queries;
     const T *max = r.statistics.data<T>(), *share = max + n;
     T* const lse = r.measures.mutable_data<T>();
     for (int64_t i = 0; i < n; ++i)
         lse[i] =
-            share[i] == T(0) ? -std::numeric_limits<T>::infinity() : max[i] - std::log(share[i]);
+            share[i] == T(0) ? -std::numeric_limits<T>::infinity()
+                                 : T(std::numbers::ln2) * max[i] - std::log(share[i]);
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ struct Block {
                      .columns = x.columns.end,
                      .z = z,
                      .row = tile_keys,
-                     .scale = p.score,
+                     .scale = p.log_score,
                      .column_terms = packed.tiles[size_t(x.t)].column_terms};
         view.show(t, x.first);
         skip_columns(t, p.begin(x.columns));

@@ -1,6 +1,7 @@
 #include "attention/smoother/fused/problem.h"
 
 #include <algorithm>
+#include <numbers>
 
 #include "engine/cpu/dispatch.h"
 #include "engine/functions.h"
@@ -89,10 +90,13 @@ Problem<T>::Problem(const FusedSpec& s, std::span<const Tensor> inputs) : spec(s
         parameters.push_back(inputs[i].item<T>());
     learned = parameters.size();
     for (double c : s.formula.constants()) parameters.push_back(T(c));
+    const double unit = s.soft() ? std::numbers::log2e : 1;
+    log_score = T(unit);
     if (const auto& a = s.formula.affine();
         a && a->score > 0 && s.soft() && !has(inner_left) && !has(relative_rows)) {
         affine = true;
         score = T(a->score), norm = T(a->norm);
+        log_score = T(a->score * unit), log_norm = T(a->norm * unit);
     }
     beside = heads;
     filter = s.filter;
@@ -118,6 +122,8 @@ Problem<T>::Problem(const Problem& all, int64_t head, const Group& group, Scratc
       affine(all.affine),
       score(all.score),
       norm(all.norm),
+      log_score(all.log_score),
+      log_norm(all.log_norm),
       guarded(true) {
     for (const Slot slot : {Slot::queries, Slot::keys, Slot::values}) {
         const Rows& rows = slot == Slot::queries ? group.queries : group.keys;

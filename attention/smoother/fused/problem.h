@@ -94,6 +94,8 @@ struct Problem {
     // score·s + norm·‖k‖² is all of the log weight.
     bool affine = false;
     T score = 1, norm = 0;
+    // The same of a tile's logs: softmax's are binary.
+    T log_score = 1, log_norm = 0;
     // By head and key: keys or values with NaN or infinities, which stand as zeros in the operands.
     // Empty where there are none.
     std::vector<char> poisoned;

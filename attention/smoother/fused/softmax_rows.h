@@ -2,15 +2,16 @@
 #pragma once
 
 #include "attention/smoother/fused/log_row.h"
+#include "attention/smoother/fused/powers.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
 
-/// Σ p·(z − max) for the new maximum, before it is multiplied by e^{old − new} = f.
+/// Σ p·(z − max) for the new maximum, before it is multiplied by 2^{old − new} = f.
 template <class T>
 MERCER_INLINE void shift_moments(T* moments, const T* parts, T f) {
     if (f == T(1) || f == T(0)) return;
-    const Vec<T> change = log(Vec<T>(f));
+    const Vec<T> change = log2(Vec<T>(f));
     for (int64_t i = 0; i < sum_lanes; i += Vec<T>::lanes)
         fma(Vec<T>::load(parts + i), change, Vec<T>::load(moments + i)).store(moments + i);
 }
@@ -58,7 +59,7 @@ MERCER_APART void plain_exponentials(const LogTile<T>& t, const T* max, T* parts
         canonical_run<T>(
             row.count(),
             [&](int64_t i, int count, Vec<T>& part) MERCER_STEP {
-                const Vec<T> e = exp_of_difference(row.minus(m, i, count));
+                const Vec<T> e = power(row.minus(m, i, count));
                 store(e, row.z + i, count);
                 part = part + e;
             },
@@ -76,7 +77,7 @@ MERCER_APART void flagged_exponentials(const LogTile<T>& t, const T* max, T* par
         const Vec<T> m = finite_top(max[r]);
         Canonical<T, SumOp> sum;
         canonical_for(sum, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-            const Vec<T> e = exp_of_difference(load(z + i, count, lower_end<T>) - m);
+            const Vec<T> e = power(load(z + i, count, lower_end<T>) - m);
             store(e, z + i, count);
             part = part + e;
         });
@@ -96,7 +97,7 @@ MERCER_APART void exponentials_and_moments(const LogTile<T>& t, const T* max, T*
             t.columns,
             [&](int64_t i, int count, Vec<T>& part, Vec<T>& moment_part) MERCER_STEP {
                 const Vec<T> v = t.seen ? load(z + i, count, lower_end<T>) : logs(i, count);
-                const Vec<T> d = v - m, p = exp_of_difference(d);
+                const Vec<T> d = v - m, p = power(d);
                 store(p, z + i, count);
                 part = part + p;
                 moment_part = select(p == Vec<T>(T(0)), moment_part, fma(p, d, moment_part));
@@ -124,7 +125,7 @@ void soften(const LogTile<T>& t, T* max, T* parts, T* moments, T* factor) {
                      top = select(here > before + slack, here, before);
         // What is multiplied is 0 before the first tile.
         const Mask<T> same = before == top || before == Vec<T>(lower_end<T>);
-        store(select(same, Vec<T>(T(1)), exp_of_difference(before - top)), factor + i, count);
+        store(select(same, Vec<T>(T(1)), power(before - top)), factor + i, count);
         store(top, max + i, count);
     });
     if (moments) return exponentials_and_moments(t, max, parts, moments, factor);
@@ -140,14 +141,14 @@ void finish_softmax(int64_t rows, T* max, const T* parts, const T* moments, T* s
         const T sum = total_of(parts + r * sum_lanes);
         if (max[r] == lower_end<T>) max[r] = T(0);
         share[r] = sum == T(0) ? T(0) : T(1) / sum;
-        if (entropy)  // log Σ − Σ p(z − max)
-            entropy[r] = sum == T(0)
-                             ? T(0)
-                             : number(log(Vec<T>(sum))) - total_of(moments + r * sum_lanes) / sum;
+        if (entropy)  // log Σ − ln 2·Σ p(z − max)
+            entropy[r] = sum == T(0) ? T(0)
+                                     : number(log(Vec<T>(sum))) -
+                                           Ln2<T>::high * (total_of(moments + r * sum_lanes) / sum);
     }
 }
 
-// Σ of both is Σ₁e^{max₁ − max} + Σ₂e^{max₂ − max}, the shares a, b of both in it their outputs' factors;
+// Σ of both is Σ₁2^{max₁ − max} + Σ₂2^{max₂ − max}, the shares a, b of both in it their outputs' factors;
 // the entropy a·(H₁ − log a) + b·(H₂ − log b). A share of 0: nothing was seen.
 template <class T>
 void join(int64_t rows, T* max, T* share, T* entropy, const T* other_max, const T* other_share,
@@ -158,8 +159,8 @@ void join(int64_t rows, T* max, T* share, T* entropy, const T* other_max, const 
                      m = load(max + i, count, T(0)), n = load(other_max + i, count, T(0));
         const Mask<T> nothing = s == zero, nothing_there = o == zero;
         const Vec<T> top = select(nothing, n, select(nothing_there, m, PlainMax::join(m, n))),
-                     first = select(nothing, zero, exp_falling(m - top) / s),
-                     second = select(nothing_there, zero, exp_falling(n - top) / o),
+                     first = select(nothing, zero, power(m - top) / s),
+                     second = select(nothing_there, zero, power(n - top) / o),
                      total = first + second,
                      all = select(total == zero, zero, Vec<T>(T(1)) / total),
                      a = select(nothing, zero, first * all),
@@ -185,7 +186,7 @@ MERCER_APART void plain_unsoften(const LogTile<T>& t, T* g, const T* max, const 
         const Vec<T> m(max[r]), scale(share[r]), d(D[r]);
         T* const to = g + row.columns.first;
         write_run(row.z, row.count(), false, [&](int64_t i, int count) MERCER_STEP {
-            const Vec<T> p = exp_of_difference(row.minus(m, i, count)) * scale;
+            const Vec<T> p = power(row.minus(m, i, count)) * scale;
             store(p * (load(to + i, count, T(0)) - d), to + i, count);
             return p;
         });
@@ -206,7 +207,7 @@ void unsoften(const LogTile<T>& t, T* g, const T* max, const T* share, const T* 
         const Vec<T> m(max[r]), scale(share[r]);
         // Alike to the last bit where plain.
         const bool fused = !t.seen && !t.column_terms;
-        const Vec<T> tilt(slope ? slope[r] : T(0));
+        const Vec<T> tilt(slope ? slope[r] * Ln2<T>::high : T(0));
         const auto away = [&](int64_t i, int count) MERCER_STEP {
             if (!fused) return logs(i, count) - m;
             return logs.show(fma(load(z + i, count, T(0)), logs.scale, -m), i,
@@ -215,14 +216,14 @@ void unsoften(const LogTile<T>& t, T* g, const T* max, const T* share, const T* 
         T total = D[r];
         if (t.whole) {
             write_run(room, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
-                return exp_of_difference(away(i, count)) * scale;
+                return power(away(i, count)) * scale;
             });
             total += weighted(t.columns, room, g);
         }
         const Vec<T> d(total);
         write_run(z, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
             const Vec<T> a = away(i, count),
-                         p = t.whole ? load(room + i, count, T(0)) : exp_of_difference(a) * scale;
+                         p = t.whole ? load(room + i, count, T(0)) : power(a) * scale;
             Vec<T> dp = load(g + i, count, T(0)) - d;
             if (slope) dp = fma(tilt, select(p == Vec<T>(T(0)), p, a), dp);
             store(logs.shown(p * dp, i), g + i, count);

@@ -49,7 +49,7 @@ KeyNorms<T>::KeyNorms(const Problem<T>& p, int64_t head, Scratch& scratch) {
     squared_norms(p, keys, head, norms);
     if (!p.affine) return;
     terms = scratch.take<T>(p.keys);
-    for (int64_t j = 0; j < p.keys; ++j) terms[j] = norms[j] * p.norm;
+    for (int64_t j = 0; j < p.keys; ++j) terms[j] = norms[j] * p.log_norm;
 }
 
 template <class T>

@@ -15,10 +15,10 @@ template <class T>
 struct KeyTile {
     int64_t j, n;
     const T *keys, *norms, *inner;
-    const T* column_terms;  // norm·‖k‖² where all is affine
+    const T* column_terms;  // log_norm·‖k‖² where all is affine
 };
 
-/// ‖k‖² of a head's keys where read, and norm·‖k‖² where that is a term of its own.
+/// ‖k‖² of a head's keys where read, and log_norm·‖k‖² where that is a term of its own.
 template <class T>
 struct KeyNorms {
     T *norms = nullptr, *terms = nullptr;

@@ -12,7 +12,7 @@ inline constexpr int64_t tile_keys = 256;
 /// Sums of a row are kept by lanes until all tiles have passed: element c goes to lane c mod this.
 inline constexpr int64_t sum_lanes = 16;
 
-/// The log weights (or weights) z of a tile: scale·z + column_terms_c.
+/// The log weights (or weights) z of a tile: scale·z + column_terms_c. Those of softmax to the base 2.
 template <class T>
 struct LogTile {
     int64_t rows, columns;
@@ -31,7 +31,7 @@ struct LogTile {
 };
 
 /// What a row's distribution is made of, for each row.
-///   softmax    max, share = 1/Σe^{z − max}
+///   softmax    max, share = 1/Σ2^{z − max}
 ///   division   the key taken instead of a row of zeros, or −1; share = 1/Σw
 ///   entmax     the largest z; s and Σ (engine/cpu/kernels/entmax_threshold.h); and for α itself
 ///              Σ p·log p and Σ p·(log p)² or Σ p·(p^{1−α} − 1)
@@ -50,7 +50,7 @@ enum class SparseKind : uint8_t { sparsemax, entmax15, entmax };
 
 template <class T>
 struct WeightTable {
-    /// z ← p = e^{z − max}. max: the running maximum, or a little less; parts (rows × sum_lanes) += p, moments (or
+    /// z ← p = 2^{z − max}. max: the running maximum, or a little less; parts (rows × sum_lanes) += p, moments (or
     /// nullptr) += p·(z − max), both made to fit a new maximum; factor: what that multiplies by.
     void (*soften)(const LogTile<T>& t, T* max, T* parts, T* moments, T* factor);
     /// share ← 1/Σ; a row that saw nothing: max and share 0. entropy (or nullptr) from moments.
@@ -60,7 +60,7 @@ struct WeightTable {
     /// make of their outputs. entropy and other_entropy: or nullptr.
     void (*join)(int64_t rows, T* max, T* share, T* entropy, const T* other_max,
                  const T* other_share, const T* other_entropy, T* factor, T* other_factor);
-    /// z ← p, g ← p·(g − D + slope·(z − max)): from cotangents of weights to those of logs. slope: or
+    /// z ← p, g ← p·(g − D + slope·ln 2·(z − max)): from cotangents of weights to those of logs. slope: or
     /// nullptr.
     void (*unsoften)(const LogTile<T>& t, T* g, const T* max, const T* share, const T* D,
                      const T* slope);
