@@ -188,9 +188,8 @@ void forward(const FusedSpec& spec, std::span<const Tensor> inputs, FusedWants w
     const T *max = r.statistics.data<T>(), *share = max + n;
     T* const lse = r.measures.mutable_data<T>();
     for (int64_t i = 0; i < n; ++i)
-        lse[i] =
-            share[i] == T(0) ? -std::numeric_limits<T>::infinity()
-                                 : T(std::numbers::ln2) * max[i] - std::log(share[i]);
+        lse[i] = share[i] == T(0) ? -std::numeric_limits<T>::infinity()
+                                  : T(std::numbers::ln2) * max[i] - std::log(share[i]);
 }
 
 }  // namespace

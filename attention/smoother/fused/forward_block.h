@@ -60,6 +60,11 @@ struct Block {
             cpu::gemm_kernels<T>().pack_rows(m, p.width, packed.side.q + i * p.width, p.width, 1,
                                              x.queries);
     }
+    /// Whether no log is larger in size than most_bounded.
+    bool bounded() const {
+        return std::isfinite(packed.longest) &&
+               p.bound(p.longest(Slot::queries, head, i, m), packed.longest) <= T(most_bounded);
+    }
 
     /// body(piece) for all that is seen.
     template <class Body>
@@ -141,12 +146,19 @@ struct Block {
         T *const max = to.statistics.of[0], *const share = to.statistics.of[1];
         std::fill_n(max, m, -std::numeric_limits<T>::infinity());
         TileView view(m, scratch);
+        const bool few = !to.entropy && bounded();
         for_pieces(view, [&](const Piece& piece) {
             const int64_t r = piece.first;
             logs(piece, x);
-            stages.soften(log_tile(piece, view, x.z), max + r, x.parts + r * sum_lanes,
-                          to.entropy ? x.more_parts + r * sum_lanes : nullptr, x.factor);
-            row_stages<T>().rescale(piece.rows, p.values, x.out + r * p.values, p.values, x.factor);
+            T* const parts = x.parts + r * sum_lanes;
+            if (const LogTile<T> tile = log_tile(piece, view, x.z); few && !tile.seen) {
+                stages.soften_bounded(tile, max + r, parts);
+            } else {
+                stages.soften(tile, max + r, parts,
+                              to.entropy ? x.more_parts + r * sum_lanes : nullptr, x.factor);
+                row_stages<T>().rescale(piece.rows, p.values, x.out + r * p.values, p.values,
+                                        x.factor);
+            }
             drop(piece, x.z, x.keep);
             add_values(piece, x.z, x.out, x.wide);
         });

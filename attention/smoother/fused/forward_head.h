@@ -1,7 +1,10 @@
 // One head of the forward pass: keys and values, packed once for all queries.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <limits>
 
 #include "attention/smoother/fused/tile.h"
 #include "engine/parallel.h"
@@ -18,6 +21,8 @@ struct PackedHead {
     Skewed<T> relative, value_rows;
     const char* poisoned = nullptr;
     bool finite = true;  // else keys or values hold NaN or infinities, unless they were taken out
+    T longest =
+        std::numeric_limits<T>::infinity();  // ‖k‖² at most, where softmax's logs are bounded by it
 
     PackedHead(const Problem<T>& p, int64_t head, Scratch& scratch) {
         side = query_side(p, head, scratch);
@@ -30,6 +35,7 @@ struct PackedHead {
         T* const packed_inner = packed_keys + p.tiles() * key_tile;
         tiles.resize(size_t(p.tiles()));
         std::atomic<bool> all_finite{true};
+        std::vector<T> key_norms(size_t(p.tiles()));
         parallel_for(p.tiles(), p.piece(p.tiles(), 4), [&](int64_t begin, int64_t end) {
             for (int64_t t = begin; t < end; ++t) {
                 KeyTile<T>& k = tiles[size_t(t)];
@@ -38,12 +44,20 @@ struct PackedHead {
                 pack_straight(p.values, k.n, p.row(Slot::values, head, k.j),
                               values + t * value_tile, p.operand[Slot::values].row);
                 // Here, where they are in cache.
-                for (const Slot slot : {Slot::keys, Slot::values})
-                    if (!p.guarded && !p.finite(slot, head, k.j, k.n)) all_finite = false;
+                const T longest_key = p.longest(keys, head, k.j, k.n),
+                        squares = p.squares(Slot::values, head, k.j, k.n);
+                const bool small = squares <= std::ldexp(T(1), most_bounded);
+                key_norms[size_t(t)] = small ? longest_key : std::numeric_limits<T>::infinity();
+                if (!p.guarded && !(std::isfinite(longest_key) && std::isfinite(squares)) &&
+                    !(p.finite(keys, head, k.j, k.n) && p.finite(Slot::values, head, k.j, k.n)))
+                    all_finite = false;
             }
         });
         finite = all_finite;
         if (!finite) return;
+        if (p.affine && p.product())
+            longest =
+                key_norms.empty() ? T(0) : *std::max_element(key_norms.begin(), key_norms.end());
         if (p.has(relative_rows))
             relative = Skewed<T>(p, relative_rows, head, p.has(relative_left), false, scratch);
         if (p.has(Slot::value_rows))

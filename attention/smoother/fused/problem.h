@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "attention/smoother/fused/pair_table.h"
@@ -106,6 +107,14 @@ struct Problem {
     Problem(const Problem& all, int64_t head, const Group& group, Scratch& scratch);
     /// Whether rows hold no NaN and no infinities.
     bool finite(Slot slot, int64_t head, int64_t first, int64_t rows) const;
+    /// Σ x² of rows.
+    T squares(Slot slot, int64_t head, int64_t first, int64_t rows) const;
+    /// The largest ‖x‖² of rows, infinite where NaN or infinities are among them.
+    T longest(Slot slot, int64_t head, int64_t first, int64_t rows) const;
+    /// What no log is larger than in size, for squared norms of queries and keys up to these.
+    T bound(T query, T key) const {
+        return std::abs(log_score) * std::sqrt(query * key) + std::abs(log_norm) * key;
+    }
     /// Looks for NaN and infinities in keys and values, and takes them out.
     void guard();
     const T* of(Slot slot, int64_t head) const {

@@ -16,6 +16,16 @@ bool finite(const T* x, int64_t n) {
 }
 
 template <class T>
+T squares(const T* x, int64_t n) {
+    Canonical<T, SumOp> sum;
+    canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+        const Vec<T> v = load(x + i, count, T(0));
+        part = fma(v, v, part);
+    });
+    return sum.total();
+}
+
+template <class T>
 void rescale(int64_t rows, int64_t columns, T* out, int64_t row, const T* factor) {
     for (int64_t r = 0; r < rows; ++r, out += row) {
         if (factor[r] == T(1)) continue;
@@ -158,9 +168,9 @@ void skew(const attention::SkewedTile<T>& t) {
 }
 
 template <class T>
-constexpr attention::RowTable<T> table = {finite<T>,    rescale<T>,    scaled<T>,      blend<T>,
-                                          inner<T>,     times<T>,      add_columns<T>, add_rows<T>,
-                                          add_norms<T>, add_skewed<T>, skew<T>};
+constexpr attention::RowTable<T> table = {finite<T>,   squares<T>,   rescale<T>,    scaled<T>,
+                                          blend<T>,    inner<T>,     times<T>,      add_columns<T>,
+                                          add_rows<T>, add_norms<T>, add_skewed<T>, skew<T>};
 
 }  // namespace
 

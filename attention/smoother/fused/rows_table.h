@@ -23,6 +23,8 @@ template <class T>
 struct RowTable {
     /// Whether all n elements are finite.
     bool (*finite)(const T* x, int64_t n);
+    /// Σ x².
+    T (*squares)(const T* x, int64_t n);
     /// out row ← factor·out row, where that changes it.
     void (*rescale)(int64_t rows, int64_t columns, T* out, int64_t row, const T* factor);
     /// out row ← factor·x row, of dense rows.

@@ -109,6 +109,48 @@ MERCER_APART void exponentials_and_moments(const LogTile<T>& t, const T* max, T*
     }
 }
 
+/// max ← the largest of the first logs that a row sees, if it is the first time that it sees any; of many
+/// logs 0 if that is less, so that it is at most as far from the largest of all as 0 may be.
+template <class T, bool terms>
+MERCER_APART void first_maxima(const LogTile<T>& t, T* max) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        const PlainRow<T, terms> row(t, r);
+        if (max[r] != lower_end<T> || row.count() <= 0) continue;
+        Canonical<T, PlainMax> largest;
+        canonical_run<T>(
+            row.count() < canonical_lanes ? row.count() : canonical_lanes,
+            [&](int64_t i, int count, Vec<T>& part)
+                MERCER_STEP { part = PlainMax::join(part, row.raw(i, count)); },
+            largest);
+        const T first = row.of_raw(largest.total(), t.scale);
+        max[r] = first < T(0) && row.count() > canonical_lanes ? T(0) : first;
+    }
+}
+template <class T, bool terms>
+MERCER_APART void bounded_powers(const LogTile<T>& t, const T* max, T* parts) {
+    for (int64_t r = 0; r < t.rows; ++r) {
+        const PlainRow<T, terms> row(t, r);
+        const Vec<T> m(max[r]);
+        Canonical<T, SumOp> sum;
+        canonical_run<T>(
+            row.count(),
+            [&](int64_t i, int count, Vec<T>& part) MERCER_STEP {
+                const Vec<T> x = row.minus(m, i, count),
+                             e = count == Vec<T>::lanes ? power<true>(x) : power(x);
+                store(e, row.z + i, count);
+                part = part + e;
+            },
+            sum);
+        row.clear_around(t.z + r * t.row, t.columns);
+        add_parts(parts + r * sum_lanes, T(1), sum);
+    }
+}
+template <class T>
+void soften_bounded(const LogTile<T>& t, T* max, T* parts) {
+    (t.column_terms ? first_maxima<T, true> : first_maxima<T, false>)(t, max);
+    (t.column_terms ? bounded_powers<T, true> : bounded_powers<T, false>)(t, max, parts);
+}
+
 // Three sweeps over the tile, for in each the rows are independent of each other: their maxima, what
 // those change, the exponentials.
 template <class T>

@@ -46,6 +46,10 @@ struct Statistics {
     }
 };
 
+/// Powers of two up to twice this, times sums of values whose squares are at most its power, are finite and
+/// normal numbers.
+inline constexpr int most_bounded = 40;
+
 enum class SparseKind : uint8_t { sparsemax, entmax15, entmax };
 
 template <class T>
@@ -53,6 +57,9 @@ struct WeightTable {
     /// z ← p = 2^{z − max}. max: the running maximum, or a little less; parts (rows × sum_lanes) += p, moments (or
     /// nullptr) += p·(z − max), both made to fit a new maximum; factor: what that multiplies by.
     void (*soften)(const LogTile<T>& t, T* max, T* parts, T* moments, T* factor);
+    /// The same of rows whose |z| is known to be at most most_bounded, without flags. Then any log that a row
+    /// sees does for its maximum, and stays it: no power of two is too large or too small.
+    void (*soften_bounded)(const LogTile<T>& t, T* max, T* parts);
     /// share ← 1/Σ; a row that saw nothing: max and share 0. entropy (or nullptr) from moments.
     void (*finish_softmax)(int64_t rows, T* max, const T* parts, const T* moments, T* share,
                            T* entropy);
