@@ -29,72 +29,122 @@ void pack_columns(int64_t n, int64_t k, const T* b, int64_t row, int64_t col, T*
     }
 }
 
-/// Rows of a panel still to copy when `number` tiles have run.
+/// What one of the block's fetches asks for, tile after tile.
 template <class T>
-int64_t copies_left(const GemmBlock<T>& x, int64_t number) {
-    const int64_t done = number * (x.k / steps);
-    return x.copy.rows > done ? x.copy.rows - done : 0;
-}
+class Fetch {
+public:
+    void begin(const cpu::GemmAhead<T>& ahead) {
+        ahead_ = &ahead, tile_ = ahead.done;
+        if (tile_ >= ahead.tiles) return;
+        phase_ = tile_ > 0 ? tile_ % ahead.phases : 0;
+        major_ = ahead.from + (tile_ > 0 ? tile_ / ahead.phases * ahead.major : 0);
+    }
+    /// Of the next tile; `idle`: any memory that is near.
+    void take(const T* idle, const T*& from, int64_t& step) {
+        const bool some = tile_ >= 0 && tile_ < ahead_->tiles;
+        from = some ? major_ + phase_ * ahead_->minor : idle;
+        step = some ? ahead_->step : 0;
+        ++tile_;
+        if (some && ++phase_ == ahead_->phases) phase_ = 0, major_ += ahead_->major;
+    }
 
-/// Rows i … of the block times the panel at column j, through a contiguous copy where c's columns
-/// are strided. `next`: the tile of c that comes after. `number`: counts the block's tiles.
+private:
+    const cpu::GemmAhead<T>* ahead_;
+    int64_t tile_, phase_ = 0;
+    const T* major_ = nullptr;
+};
+
+/// A block's tiles, one after the other. What does not change from tile to tile is found once: a tile of a
+/// few dozen steps takes no longer than some hundred instructions.
 template <class T>
-void multiply_tile(const GemmBlock<T>& x, int64_t i, int64_t j, int rows, const T* next,
-                   int64_t number) {
-    const int vectors = panel_vectors<T>(x.n - j), width = vectors * lanes<T>;
-    const int columns = x.n - j < width ? int(x.n - j) : width;
-    const bool interleaved = x.a_packed || x.a_row == 1;
-    const auto& kinds = x.a_packed && x.b_packed ? micros<T>.packed
-                        : interleaved            ? micros<T>.interleaved
-                                                 : micros<T>.rowwise;
-    T* const c = x.c + i * x.c_row + j * x.c_col;
-    Tile<T> tile;
-    tile.k = x.k;
-    tile.a = x.a_packed ? x.a + i * x.k : x.a + i * x.a_row;
-    tile.a_stride = x.a_packed ? rows : interleaved ? x.a_col : x.a_row;
-    tile.b = x.b_packed ? x.b + j * (x.b_depth ? x.b_depth : x.k) + x.b_first * width : x.b + j;
-    tile.b_row = x.b_packed ? width : x.b_row;
-    tile.c = c;
-    tile.c_row = x.c_row;
-    tile.last = columns - (vectors - 1) * lanes<T>;
-    tile.accumulate = x.accumulate;
-    tile.next = next;
-    tile.next_row = x.c_row;
-    for (int f = 0; f < 2; ++f) {
-        const cpu::GemmAhead<T>& ahead = x.ahead[f];
-        const int64_t t = number + ahead.done;
-        const bool some = t >= 0 && t < ahead.tiles;
-        tile.ahead[f] =
-            some ? ahead.from + t / ahead.phases * ahead.major + t % ahead.phases * ahead.minor : c;
-        tile.ahead_step[f] = some ? ahead.step : 0;
+class Tiles {
+public:
+    explicit Tiles(const GemmBlock<T>& block) : x_(block), copies_(block.copy.rows) {
+        const bool interleaved = x_.a_packed || x_.a_row == 1;
+        kinds_ = x_.a_packed && x_.b_packed ? micros<T>.packed
+                 : interleaved              ? micros<T>.interleaved
+                                            : micros<T>.rowwise;
+        tile_.k = x_.k;
+        tile_.a_stride = interleaved ? x_.a_col : x_.a_row;
+        tile_.accumulate = x_.accumulate;
+        for (int f = 0; f < 2; ++f) fetch_[f].begin(x_.ahead[f]);
     }
-    if (tile.copies = copies_left(x, number); tile.copies > 0) {
+    /// The panel of b at column j is next.
+    void panel(int64_t j) {
+        const int vectors = panel_vectors<T>(x_.n - j), width = vectors * lanes<T>;
+        columns_ = x_.n - j < width ? int(x_.n - j) : width;
+        vectors_ = vectors;
+        tile_.b = x_.b_packed ? x_.b + j * (x_.b_depth ? x_.b_depth : x_.k) + x_.b_first * width
+                              : x_.b + j;
+        tile_.b_row = x_.b_packed ? width : x_.b_row;
+        tile_.last = columns_ - (vectors - 1) * lanes<T>;
+        c_ = x_.c + j * x_.c_col;
+    }
+    /// Rows i … times that panel; `next`: the tile of c that comes after.
+    void run(int64_t i, int rows, const T* next) {
+        T* const c = c_ + i * x_.c_row;
+        tile_.a = x_.a + i * (x_.a_packed ? x_.k : x_.a_row);
+        if (x_.a_packed) tile_.a_stride = rows;
+        tile_.c = c;
+        tile_.c_row = tile_.next_row = x_.c_row;
+        tile_.next = next;
+        for (int f = 0; f < 2; ++f) fetch_[f].take(c, tile_.ahead[f], tile_.ahead_step[f]);
+        tile_.copies = copies_;
+        if (copies_ > 0) copy();
+        const Micro<T> micro = kinds_[rows - 1][vectors_ - 1];
+        if (x_.c_col == 1)
+            micro(tile_);
+        else
+            through_copy(micro, rows, c);
+    }
+    /// Copies what tiles had no time for.
+    void finish() {
+        if (copies_ <= 0) return;
+        const int64_t done = x_.copy.rows - copies_;
+        constexpr int width = tile_columns<T>;
+        pack_panel(width, width, copies_, x_.copy.from + done * x_.copy.row, 1, x_.copy.row,
+                   x_.copy.to + done * width);
+    }
+
+private:
+    void copy() {
         constexpr int64_t soon = 16;  // rows from being asked for to being copied
-        const int64_t done = x.copy.rows - tile.copies;
-        tile.from = x.copy.from + done * x.copy.row;
-        tile.to = x.copy.to + done * tile_columns<T>;
-        tile.ahead[0] = tile.from + soon * x.copy.row;
-        tile.ahead_step[0] = x.copy.row;
+        const int64_t done = x_.copy.rows - copies_;
+        tile_.from = x_.copy.from + done * x_.copy.row;
+        tile_.to = x_.copy.to + done * tile_columns<T>;
+        tile_.ahead[0] = tile_.from + soon * x_.copy.row;
+        tile_.ahead_step[0] = x_.copy.row;
+        copies_ -= x_.k / steps;
     }
-    const Micro<T> run = kinds[rows - 1][vectors - 1];
-    if (x.c_col == 1) return run(tile);
-    T copy[tile_rows * tile_columns<T>];
-    tile.c = copy;
-    tile.next = copy;
-    tile.c_row = tile.next_row = tile_columns<T>;
-    if (x.accumulate)
+    /// Where c's columns are strided.
+    void through_copy(Micro<T> micro, int rows, T* c) {
+        T copy[tile_rows * tile_columns<T>];
+        tile_.c = copy;
+        tile_.next = copy;
+        tile_.c_row = tile_.next_row = tile_columns<T>;
+        if (x_.accumulate)
+            for (int r = 0; r < rows; ++r)
+                for (int s = 0; s < columns_; ++s)
+                    copy[r * tile_.c_row + s] = c[r * x_.c_row + s * x_.c_col];
+        micro(tile_);
         for (int r = 0; r < rows; ++r)
-            for (int s = 0; s < columns; ++s)
-                copy[r * tile.c_row + s] = c[r * x.c_row + s * x.c_col];
-    run(tile);
-    for (int r = 0; r < rows; ++r)
-        for (int s = 0; s < columns; ++s) c[r * x.c_row + s * x.c_col] = copy[r * tile.c_row + s];
-}
+            for (int s = 0; s < columns_; ++s)
+                c[r * x_.c_row + s * x_.c_col] = copy[r * tile_.c_row + s];
+    }
+
+    const GemmBlock<T>& x_;
+    const Micro<T> (*kinds_)[tile_vectors];
+    Tile<T> tile_{};
+    Fetch<T> fetch_[2];
+    T* c_ = nullptr;
+    int columns_ = 0, vectors_ = 0;
+    int64_t copies_;  // rows of the other panel still to copy
+};
 
 template <class T>
 void multiply(const GemmBlock<T>& x) {
     constexpr int64_t width = tile_columns<T>;
-    int64_t number = 0;
+    Tiles<T> tiles(x);
     if (x.rows_outer)
         for (int64_t i = 0; i < x.m;) {
             const int rows = strip_rows(x.m - i);
@@ -102,25 +152,24 @@ void multiply(const GemmBlock<T>& x) {
                 const bool end = j + width >= x.n;
                 const T* const next =
                     end ? x.c + (i + rows) * x.c_row : x.c + i * x.c_row + (j + width) * x.c_col;
-                multiply_tile(x, i, j, rows, next, number++);
+                tiles.panel(j);
+                tiles.run(i, rows, next);
             }
             i += rows;
         }
     else
-        for (int64_t j = 0; j < x.n; j += width)
+        for (int64_t j = 0; j < x.n; j += width) {
+            tiles.panel(j);
             for (int64_t i = 0; i < x.m;) {
                 const int rows = strip_rows(x.m - i);
                 const bool end = i + rows >= x.m;
                 const T* const next =
                     end ? x.c + (j + width) * x.c_col : x.c + (i + rows) * x.c_row + j * x.c_col;
-                multiply_tile(x, i, j, rows, next, number++);
+                tiles.run(i, rows, next);
                 i += rows;
             }
-    if (const int64_t left = copies_left(x, number); left > 0) {
-        const int64_t done = x.copy.rows - left;
-        pack_panel(int(width), int(width), left, x.copy.from + done * x.copy.row, 1, x.copy.row,
-                   x.copy.to + done * width);
-    }
+        }
+    tiles.finish();
 }
 
 template <class T>
