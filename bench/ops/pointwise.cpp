@@ -4,8 +4,28 @@
 #include "bench/ops/ops.h"
 
 namespace mercer::bench {
+namespace {
+
+// Four operations, one after the other: on values with a name, and on temporaries, whose memory the next result takes over.
+void add_expression(int64_t n, const std::string& size) {
+    for (const bool named : {true, false})
+        add_op(
+            (named ? "four operations, named/" : "four operations, temporaries/") + size + " fwd",
+            {.bytes = elements(12.0 * double(n))}, [=](DType dtype) {
+                return [=, a = randn(Key{4, 1}, {n}, dtype), b = randn(Key{4, 2}, {n}, dtype)] {
+                    if (!named) return benchmark::DoNotOptimize(((a + b) * a - b) + a);
+                    const Tensor sum = a + b, product = sum * a, less = product - b;
+                    benchmark::DoNotOptimize(less + a);
+                };
+            });
+}
+
+}  // namespace
 
 void add_ops_pointwise() {
+    add_expression(1 << 10, "1K");
+    add_expression(256 << 10, "256K");
+    add_expression(4 << 20, "4M");
     constexpr double dear =
                          7,  // ns for 16 elements, from which arithmetic is the limit, not memory
         iterates = 200;

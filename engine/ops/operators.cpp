@@ -8,4 +8,19 @@ namespace mercer {
 #define MERCER_REDUCE(Op, attrs, x) compute<Op>(attrs, {&x, 1})
 #include "engine/ops/operators.inc"
 
+#define MERCER_OPERATOR(symbol, function)                                                         \
+    Tensor operator symbol(Tensor&& a, const Tensor& b) { return function(std::move(a), b); }     \
+    Tensor operator symbol(const Tensor& a, Tensor&& b) { return function(a, std::move(b)); }     \
+    Tensor operator symbol(Tensor&& a, Tensor&& b) {                                              \
+        return function(std::move(a), std::move(b));                                              \
+    }                                                                                             \
+    Tensor operator symbol(Tensor&& a, double b) { return function(std::move(a), number(b, a)); } \
+    Tensor operator symbol(double a, Tensor&& b) { return function(number(a, b), std::move(b)); }
+MERCER_OPERATOR(+, add)
+MERCER_OPERATOR(-, sub)
+MERCER_OPERATOR(*, mul)
+MERCER_OPERATOR(/, div)
+#undef MERCER_OPERATOR
+Tensor operator-(Tensor&& x) { return neg(std::move(x)); }
+
 }  // namespace mercer

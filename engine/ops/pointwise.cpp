@@ -64,10 +64,26 @@ PointwiseGradients outputs(const Shape& shape, DType dtype, unsigned wanted) {
     return out;
 }
 
+// The operand of the mask whose memory the result may take, or −1: nobody else holds it, it is not the host's, and all of it is
+// the result's. None while instruments are on: they look at operands when the operation is over.
+int taken_over(std::span<const Tensor* const> x, unsigned dying, const Shape& shape) {
+    if (dying == 0 || instruments::on()) return -1;
+    for (size_t k = 0; k < x.size(); ++k) {
+        const Tensor& t = *x[k];
+        if ((dying >> k & 1) && t.storage().unique() && !t.storage()->release_external &&
+            t.shape() == shape && t.is_contiguous() &&
+            t.storage()->bytes == size_t(t.count()) * size_of(t.dtype()))
+            return int(k);
+    }
+    return -1;
+}
+// A dying operand; no Tensor of the caller's is left to see what became of its memory.
+Tensor take(const Tensor& operand) { return std::move(const_cast<Tensor&>(operand)); }
+
 // Few elements, dense and alike, as most small operands are: no strides to plan. Undefined if it is
 // not so.
 template <size_t n>
-Tensor pointwise_small(const PointwiseOp& op, const Tensor* const (&x)[n]) {
+Tensor pointwise_small(const PointwiseOp& op, const Tensor* const (&x)[n], unsigned dying) {
     const Tensor& first = *x[0];
     const int64_t elements = first.count();
     if (elements > cpu::pointwise_piece || !is_floating(first.dtype())) return {};
@@ -75,20 +91,24 @@ Tensor pointwise_small(const PointwiseOp& op, const Tensor* const (&x)[n]) {
         if (t->dtype() != first.dtype() || !(t->shape() == first.shape()) || !t->is_contiguous())
             return {};
     const OperationScope scope(op.name, std::span<const Tensor* const>(x));
-    Tensor y = Tensor::empty(first.shape(), first.dtype());
+    const int over = taken_over(x, dying, first.shape());
+    const DType dtype = first.dtype();
     const void* in[n];
     for (size_t k = 0; k < n; ++k) in[k] = x[k]->raw();
-    cpu::run_dense(op.kernels().forward[first.dtype() == DType::f64], elements, in, y.raw());
+    Tensor y = over < 0 ? Tensor::empty(first.shape(), dtype) : take(*x[size_t(over)]);
+    cpu::run_dense(op.kernels().forward[dtype == DType::f64], elements, in, y.raw());
     return y;
 }
 
 }  // namespace
 
-Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const void* state) {
+Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const void* state,
+                 unsigned dying) {
     const OperationScope scope(op.name, x);
     const int dtype = dtype_index(op, x[0]->dtype());
     const Shape shape = common_shape(op, x);
-    Tensor y = Tensor::empty(shape, x[0]->dtype());
+    const int over = taken_over(x, dying, shape);
+    Tensor y = over < 0 ? Tensor::empty(shape, x[0]->dtype()) : *x[size_t(over)];
     std::array<Strides, max_pointwise_inputs> strides;
     for (size_t k = 0; k < x.size(); ++k)
         strides[k] = x[k]->shape() == shape
@@ -97,6 +117,7 @@ Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const 
     const cpu::PointwiseKernels& kernels = op.kernels();
     cpu::run_pointwise(kernels.forward[dtype], kernels.cost, shape, x,
                        std::span(strides.data(), x.size()), {&y, 1}, state);
+    if (over >= 0) take(*x[size_t(over)]);
     return y;
 }
 
@@ -238,25 +259,33 @@ const PointwiseOp& pointwise_op(std::string_view name) {
                      "no pointwise operation is called '" + std::string(name) + "'");
 }
 
-#define MERCER_APPLY(name)                                         \
-    Tensor y = pointwise_small(builtin::name##_op, operands);      \
-    if (!y.defined()) y = pointwise(builtin::name##_op, operands); \
-    instruments::settle();                                         \
+#define MERCER_APPLY(name, dying)                                                  \
+    Tensor y = pointwise_small(builtin::name##_op, operands, dying);               \
+    if (!y.defined()) y = pointwise(builtin::name##_op, operands, nullptr, dying); \
+    instruments::settle();                                                         \
     return y;
-#define MERCER_FUNCTION_1(name)                \
-    Tensor name(const Tensor& x) {             \
+#define MERCER_UNARY(name, X, dying)           \
+    Tensor name(X x) {                         \
         const Tensor* const operands[] = {&x}; \
-        MERCER_APPLY(name)                     \
+        MERCER_APPLY(name, dying)              \
     }
-#define MERCER_FUNCTION_2(name)                     \
-    Tensor name(const Tensor& a, const Tensor& b) { \
-        const Tensor* const operands[] = {&a, &b};  \
-        MERCER_APPLY(name)                          \
+#define MERCER_BINARY(name, A, B, dying)           \
+    Tensor name(A a, B b) {                        \
+        const Tensor* const operands[] = {&a, &b}; \
+        MERCER_APPLY(name, dying)                  \
     }
+#define MERCER_FUNCTION_1(name)          \
+    MERCER_UNARY(name, const Tensor&, 0) \
+    MERCER_UNARY(name, Tensor&&, 1)
+#define MERCER_FUNCTION_2(name)                          \
+    MERCER_BINARY(name, const Tensor&, const Tensor&, 0) \
+    MERCER_BINARY(name, Tensor&&, const Tensor&, 1)      \
+    MERCER_BINARY(name, const Tensor&, Tensor&&, 2)      \
+    MERCER_BINARY(name, Tensor&&, Tensor&&, 3)
 #define MERCER_FUNCTION_3(name)                                      \
     Tensor name(const Tensor& a, const Tensor& b, const Tensor& c) { \
         const Tensor* const operands[] = {&a, &b, &c};               \
-        MERCER_APPLY(name)                                           \
+        MERCER_APPLY(name, 0)                                        \
     }
 #define FUNCTION(...)
 #define POINTWISE(name, formula, arity, ...) MERCER_FUNCTION_##arity(name)

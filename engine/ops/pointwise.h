@@ -24,9 +24,10 @@ inline constexpr int max_pointwise_inputs = 4;
 using PointwiseGradients = std::array<Tensor, max_pointwise_inputs + 1>;
 
 /// y = f(x₀, …), shapes broadcast, all of one floating dtype. `state`: a map's captures, or null.
+/// `dying`: the mask of operands, not const, whose memory the result may take over (engine/functions.h).
 /// Throws DTypeError, ShapeError. Cost: one pass over memory.
 MERCER_API Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x,
-                            const void* state = nullptr);
+                            const void* state = nullptr, unsigned dying = 0);
 
 /// Σ f(x₀, …) over the last `axes` axes of the broadcast shape, which go: the bits of a sum over
 /// pointwise(op, x). Cost: where the operands are dense or repeat, one read of them, nothing stored.
