@@ -6,6 +6,7 @@
 //   math_exhaustive pow [pairs]               10^9 pairs of floats against long double, the worst
 //                                             of them against MPFR; then 10^7 of doubles
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -25,7 +26,7 @@ using namespace mercer;
 using namespace mercer::test;
 
 constexpr size_t block = 4096;
-bool failed = false;
+std::atomic<bool> failed = false;
 
 const MathTable& table() {
     const char* name = std::getenv("MERCER_ISA");
@@ -68,7 +69,7 @@ struct Tally {
     void print(const char* name, uint64_t count, double bound) const {
         const Worst<T> w = worst();
         const bool good = w.error <= bound;
-        failed |= !good;
+        if (!good) failed = true;
         std::printf("%-16s %s  %.3f ULP at %a", name, sizeof(T) == 4 ? "f32" : "f64", w.error,
                     double(w.x));
         if (w.y != 0) std::printf(", %a", double(w.y));
@@ -100,7 +101,17 @@ void every_float(const Function& f, uint64_t stride) {
     tally.print(f.name, (end + stride - 1) / stride, f.float_bound);
 }
 
+/// The error against a value in long double; negative where that cannot tell.
+double error_near(double got, long double near, double floor) {
+    if (!std::isfinite(got) || !std::isfinite(near) || near == 0) return -1;
+    const int exponent = std::ilogb(std::max(std::fabs(near), static_cast<long double>(floor)));
+    return double(std::ldexp(std::fabs(got - near), 52 - std::clamp(exponent, -1022, 1023)));
+}
+
+/// Where the function is known in long double, MPFR sees one point in 64 and those that might be the worst; that long
+/// double nowhere makes an error look smaller by more than `doubt` is tested on the former.
 void doubles(const Function& f, size_t count) {
+    constexpr double doubt = 0.05;
     Tally<double> tally;
     on_all_cores([&](unsigned thread, unsigned threads) {
         mpfr_t exact, argument;
@@ -112,9 +123,18 @@ void doubles(const Function& f, size_t count) {
             std::vector<double> out(x.size());
             table().f64[f.id](x.data(), nullptr, out.data(), int64_t(x.size()));
             for (size_t i = 0; i < x.size(); ++i) {
+                const double floor = f.floor_at(x[i]),
+                             near = f.close ? error_near(out[i], f.close(x[i]), floor) : -1;
+                if (i % 64 != 0 && near >= 0 && near < worst.error - doubt) continue;
                 mpfr_set_d(argument, x[i], MPFR_RNDN);
                 f.exact(exact, argument, MPFR_RNDN);
-                worst.take(ulp_error(out[i], exact, f.floor_at(x[i])), x[i], 0, out[i]);
+                const double error = ulp_error(out[i], exact, floor);
+                if (near >= 0 && error > near + doubt) {
+                    std::printf("%s: long double is off at %a by %g ULP\n", f.name, x[i],
+                                error - near);
+                    failed = true;
+                }
+                worst.take(error, x[i], 0, out[i]);
             }
         }
         mpfr_clear(exact);

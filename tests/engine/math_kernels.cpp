@@ -1,6 +1,7 @@
 // Every elementary and special function as a loop over arrays, compiled once per instruction set.
 #include "engine/simd/circular.h"
 #include "engine/simd/gamma.h"
+#include "engine/simd/gelu.h"
 #include "engine/simd/hyperbolic.h"
 #include "engine/simd/math.h"
 #include "engine/simd/normal.h"

@@ -114,7 +114,8 @@ T hard_point(MathFunction f, Random& random) {
             const double ends[] = {0, 1, 2, -0.3, 0.4, 0.7, 1.4, 1.4616321449683623, 2.6, 12};
             const double end =
                 random.bits() & 1 ? ends[random.integer(0, 9)] : -double(random.integer(0, 30));
-            const double step = std::ldexp(random.uniform(0.5, 1), -random.integer(1, 60));
+            const int smallest = end != 0 ? 60 : single ? 148 : 1073;
+            const double step = std::ldexp(random.uniform(0.5, 1), -random.integer(1, smallest));
             return near<T>(end + sign * step, random);
         }
         case math_exp2: {

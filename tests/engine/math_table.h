@@ -40,7 +40,8 @@ namespace mercer {
     F(asinh, asinh(x))                   \
     F(acosh, acosh(x))                   \
     F(atanh, atanh(x))                   \
-    F(atan2, atan2(x, y))
+    F(atan2, atan2(x, y))                \
+    F(gelu, gelu(x))
 
 enum MathFunction {
 #define MERCER_MATH_NAME(name, expression) math_##name,

@@ -33,63 +33,98 @@ MERCER_INLINE Vec<double> exp_polynomial_for(Vec<double> r) {
 
 /// f·e^(h + l) for |l| far below |h|, h ≤ 700.
 template <class T>
-MERCER_INLINE Vec<double> times_exp(Vec<double> f, Vec<double> h, Vec<double> l) {
+MERCER_INLINE Pair<double> times_exp(Pair<double> f, Vec<double> h, Vec<double> l) {
     const auto e = exp_reduce(h);
     const Vec<double> r = e.r + (e.low + l);
     const Vec<double> q = fma(r * r, exp_polynomial_for<T>(r), r);
-    return scale(fma(f, q, f), e.n);
+    const Pair<double> y = quick_sum(f.high, fma(f.high, q, f.low));
+    return {scale(y.high, e.n), scale(y.low, e.n)};
 }
 
 /// No z of a finite argument is larger, but for doubles whose E does not matter.
 template <class T>
 constexpr double farthest = sizeof(T) == 8 ? 1e100 : 1e40;
 
-/// E(z) for 0 ≤ z ≤ farthest<T>.
+/// E(z + rest/2) for 0 ≤ z ≤ farthest<T> and a rest below z's last place, which counts for T = double.
+template <class T>
+MERCER_INLINE Pair<double> erfcx_pair(Vec<double> z, Vec<double> rest = Vec<double>(0.0)) {
+    if constexpr (sizeof(T) == 8) {
+        // One division for s and for 1/t, t = 1 + 2z; what the latter's steps round off is kept.
+        const Vec<double> one(1.0), d = z + z, t = d + one, w = z + Vec<double>(3.0);
+        const Vec<double> t_low = (d + (one - t)) + rest;
+        const Vec<double> r = one / (w * t), s = (d * t) * r, rough = w * r;
+        const Vec<double> lost = fma(-rough, t_low, fma(-rough, t, one));
+        const Vec<double> inverse = fma(rough, lost, rough);
+        const Vec<double> inverse_low = fma(rough, lost, rough - inverse);
+        // What cancels at u = 1 is kept apart.
+        const Vec<double> u = s - one,
+                          rest_of_q = horner_split(
+                              u, 0x1.5d40a2324c5d4p-2, -0x1.b0fdddbee450cp-3, 0x1.79703b43800cbp-4,
+                              -0x1.86984b2e39176p-6, 0x1.23872223b882dp-14, 0x1.426c153160604p-9,
+                              -0x1.2b7899b3a15fep-11, -0x1.b58adc8c93c56p-13, 0x1.b20321667d09cp-14,
+                              0x1.6ac50b6d1d9dfp-16, -0x1.17b8db1ecf021p-16, -0x1.cc0fc226f7f59p-19,
+                              0x1.69a5a96926f1ap-19, 0x1.a16db79519684p-21, -0x1.bfac2d259ccp-22,
+                              -0x1.aac6717dc8f31p-23, 0x1.bb704fa4f91e4p-25, 0x1.a256e3b790d83p-25,
+                              -0x1.9a680d61d76b2p-30, -0x1.605236a7a266cp-27,
+                              -0x1.c128852af5574p-30, 0x1.b8ae051030352p-30, 0x1.19e73b7b79d54p-31,
+                              -0x1.2941f2ff302d1p-33, -0x1.0d397b7aa699cp-34);
+        const Vec<double> q =
+            fma(u * u, rest_of_q,
+                fma(u, Vec<double>(-0x1.8df4cdbd61a96p-2), Vec<double>(0x1.03148b5f9261dp-2)));
+        const Vec<double> n = fma(s, q, one);
+        const Vec<double> e = n * inverse;
+        return {e, fma(n, inverse_low, fma(n, inverse, -e))};
+    } else {
+        const Vec<double> e =
+            horner(z, 0x1.0000000027adep0, 0x1.c4ea581da1ae6p0, 0x1.84556d27bb328p0,
+                   0x1.91fb7051d75c6p-1, 0x1.079aa4e62e876p-2, 0x1.a30f360d26c73p-5,
+                   0x1.461c45d606656p-8) /
+            horner(z, 0x1p0, 0x1.72e3e69cd8d68p1, 0x1.e4abf129415e6p1, 0x1.74c986e9a42c4p1,
+                   0x1.6fda6e1ff680ep0, 0x1.d7bde6c1cebc8p-2, 0x1.7361b9bbb6b97p-4,
+                   0x1.210202a9d5da5p-7);
+        return {e, Vec<double>(0.0)};
+    }
+}
+
 template <class T>
 MERCER_INLINE Vec<double> erfcx(Vec<double> z) {
-    if constexpr (sizeof(T) == 8) {
-        const Vec<double> one(1.0), d = z + z, s = d / (z + Vec<double>(3.0));
-        return fma(s,
-                   horner_split(
-                       s - one, 0x1.03148b5f9261dp-2, -0x1.8df4cdbd61a96p-2, 0x1.5d40a2324c5d4p-2,
-                       -0x1.b0fdddbee450cp-3, 0x1.79703b43800cbp-4, -0x1.86984b2e39176p-6,
-                       0x1.23872223b882dp-14, 0x1.426c153160604p-9, -0x1.2b7899b3a15fep-11,
-                       -0x1.b58adc8c93c56p-13, 0x1.b20321667d09cp-14, 0x1.6ac50b6d1d9dfp-16,
-                       -0x1.17b8db1ecf021p-16, -0x1.cc0fc226f7f59p-19, 0x1.69a5a96926f1ap-19,
-                       0x1.a16db79519684p-21, -0x1.bfac2d259ccp-22, -0x1.aac6717dc8f31p-23,
-                       0x1.bb704fa4f91e4p-25, 0x1.a256e3b790d83p-25, -0x1.9a680d61d76b2p-30,
-                       -0x1.605236a7a266cp-27, -0x1.c128852af5574p-30, 0x1.b8ae051030352p-30,
-                       0x1.19e73b7b79d54p-31, -0x1.2941f2ff302d1p-33, -0x1.0d397b7aa699cp-34),
-                   one) /
-               (d + one);
-    } else {
-        return horner(z, 0x1.0000000027adep0, 0x1.c4ea581da1ae6p0, 0x1.84556d27bb328p0,
-                      0x1.91fb7051d75c6p-1, 0x1.079aa4e62e876p-2, 0x1.a30f360d26c73p-5,
-                      0x1.461c45d606656p-8) /
-               horner(z, 0x1p0, 0x1.72e3e69cd8d68p1, 0x1.e4abf129415e6p1, 0x1.74c986e9a42c4p1,
-                      0x1.6fda6e1ff680ep0, 0x1.d7bde6c1cebc8p-2, 0x1.7361b9bbb6b97p-4,
-                      0x1.210202a9d5da5p-7);
-    }
+    return erfcx_pair<T>(z).high;
 }
 
 /// e^(−c x²), c = 1 or ½, times f.
 template <class T>
-MERCER_INLINE Vec<double> times_exp_square(Vec<double> f, Vec<double> x, double c) {
+MERCER_INLINE Pair<double> times_exp_square_pair(Pair<double> f, Vec<double> x, double c) {
     const Vec<double> h = x * x, l = fma(x, x, -h);
     return times_exp<T>(f, h * Vec<double>(-c), l * Vec<double>(-c));
+}
+template <class T>
+MERCER_INLINE Vec<double> times_exp_square(Pair<double> f, Vec<double> x, double c) {
+    return times_exp_square_pair<T>(f, x, c).high;
 }
 
 template <class T>
 MERCER_OUTLINE Vec<T> erfc(Vec<T> x) {
     const Vec<T> a = clamp_high(abs(x), 28.0);  // erfc 28 rounds to 0
-    const Vec<T> y = times_exp_square<T>(erfcx<T>(a), a, 1.0);
+    const Vec<T> y = times_exp_square<T>(erfcx_pair<T>(a), a, 1.0);
     return select(x < Vec<T>(0.0), Vec<T>(2.0) - y, y);
 }
 constexpr double sqrt_half = 0.70710678118654752440;
+/// 1/√(2π)
+MERCER_INLINE Pair<double> inverse_root_two_pi() {
+    return {Vec<double>(0x1.9884533d43651p-2), Vec<double>(-0x1.cbc0d30ebfd15p-56)};
+}
+/// ½ E(a/√2), which is Φ(−a) e^(a²/2), for a ≥ 0.
+template <class T>
+MERCER_INLINE Pair<double> half_erfcx(Vec<double> a) {
+    const Vec<double> z = a * Vec<double>(sqrt_half), root(0x1.6a09e667f3bcdp0);
+    const Vec<double> rest = fma(a, Vec<double>(-0x1.bdd3413b26456p-54), fma(a, root, -(z + z)));
+    const Pair<double> e = erfcx_pair<T>(z, rest);
+    return {e.high * Vec<double>(0.5), e.low * Vec<double>(0.5)};
+}
 template <class T>
 MERCER_INLINE Vec<double> normal_tail(Vec<double> x) {  // Φ(−|x|)
-    const Vec<double> a = clamp_high(abs(x), 40.0), e = erfcx<T>(a * Vec<double>(sqrt_half));
-    return times_exp_square<T>(e * Vec<double>(0.5), a, 0.5);
+    const Vec<double> a = clamp_high(abs(x), 40.0);
+    return times_exp_square<T>(half_erfcx<T>(a), a, 0.5);
 }
 template <class T>
 MERCER_OUTLINE Vec<T> normal_cdf(Vec<T> x) {
@@ -98,11 +133,11 @@ MERCER_OUTLINE Vec<T> normal_cdf(Vec<T> x) {
 }
 template <class T>
 MERCER_OUTLINE Vec<T> normal_pdf(Vec<T> x) {
-    return times_exp_square<T>(Vec<T>(0.39894228040143267794), clamp_high(abs(x), 40.0), 0.5);
+    return times_exp_square<T>(inverse_root_two_pi(), clamp_high(abs(x), 40.0), 0.5);
 }
 template <class T>
 MERCER_OUTLINE Vec<T> exp_minus_square(Vec<T> x) {
-    return times_exp_square<T>(Vec<T>(1.0), clamp_high(abs(x), 28.0), 1.0);
+    return times_exp_square<T>({Vec<T>(1.0), Vec<T>(0.0)}, clamp_high(abs(x), 28.0), 1.0);
 }
 template <class T>
 MERCER_OUTLINE Vec<double> log_normal_cdf_for(Vec<double> x) {
@@ -114,7 +149,12 @@ MERCER_OUTLINE Vec<double> log_normal_cdf_for(Vec<double> x) {
         const Vec<double> z = clamp_high(abs(a) * Vec<double>(sqrt_half), farthest<T>);
         y = fma(a * -half, a, log(erfcx<T>(z) * half));
     }
-    if (any(right)) y = select(right, log1p(-normal_tail<T>(x)), y);
+    if (any(right)) {
+        const Vec<double> a = clamp_high(abs(x), 40.0);
+        const Pair<double> t = times_exp_square_pair<T>(half_erfcx<T>(a), a, 0.5);
+        const Vec<double> l = log1p(-t.high), rest = t.low / (Vec<double>(1.0) - t.high);
+        y = select(right, select(t.high < Vec<double>(1e-30), l, l - rest), y);
+    }
     return y;
 }
 
@@ -124,8 +164,8 @@ MERCER_OUTLINE Vec<double> normal_hazard_for(Vec<double> x) {
     const Vec<double> zero(0.0), z = clamp_high(abs(x) * Vec<double>(sqrt_half), farthest<T>);
     const Vec<double> e = erfcx<T>(z), half = e * Vec<double>(0.5);
     const Vec<double> density =
-        times_exp_square<T>(Vec<double>(0.39894228040143267794), clamp_high(abs(x), 40.0), 0.5);
-    const Vec<double> tail = times_exp_square<T>(half, clamp_high(abs(x), 40.0), 0.5);
+        times_exp_square<T>(inverse_root_two_pi(), clamp_high(abs(x), 40.0), 0.5);
+    const Vec<double> tail = times_exp_square<T>({half, zero}, clamp_high(abs(x), 40.0), 0.5);
     const Vec<double> left = Vec<double>(0.79788456080286535588) / e;
     return select(x > zero, density / (Vec<double>(1.0) - tail), left);
 }

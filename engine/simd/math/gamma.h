@@ -42,7 +42,8 @@ MERCER_INLINE Turn turn(Vec<double> a) {
 MERCER_INLINE Pair<double> pi_over_sin(const Turn& t) {
     const Vec<double> high(pi), low(0x1.1a62633145c07p-53), nan = quiet_nan<double>();
     const Vec<double> s = select(t.r == Vec<double>(0.0), nan, t.sin), q = high / s;
-    return {q, (fma(-q, s, high) + low) / s};
+    // By a subnormal s, q is infinite: no second part.
+    return {q, select(abs(q) < infinity<double>(), (fma(-q, s, high) + low) / s, Vec<double>(0.0))};
 }
 
 template <class T>

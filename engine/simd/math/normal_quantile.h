@@ -16,11 +16,11 @@ namespace mercer::MERCER_ISA {
 
 /// Horner's scheme with all coefficients times a constant.
 template <class T, class... C>
-MERCER_INLINE Vec<T> horner_times(Vec<T> x, double factor, C... c) {
+MERCER_INLINE Vec<T> horner_times(Vec<T> x, double factor, double c0, C... c) {
     if constexpr (sizeof(T) == 8)
-        return horner_split(x, T(factor * c)...);
+        return fma(x, horner_split(x, T(factor * c)...), Vec<T>(T(factor * c0)));
     else
-        return horner(x, T(factor * c)...);
+        return horner(x, T(factor * c0), T(factor * c)...);
 }
 /// 1/s mapped to [−1, 1] over s₀ ≤ s ≤ s₁.
 template <class T>
