@@ -19,6 +19,10 @@ struct Row {
     alignas(64) T room[n][chunk];
 
     MERCER_INLINE Vec<T> load(int k, int64_t c) const { return Vec<T>::load(at[k] + c * step[k]); }
+    /// Asks for operand k's column c, which may lie beyond its end.
+    MERCER_INLINE void prefetch(int k, int64_t c) const {
+        __builtin_prefetch(at[k] + c * step[k]);
+    }
     /// Lanes beyond the first `count` hold 1, harmless in any formula.
     MERCER_INLINE Vec<T> load(int k, int64_t c, int count) const {
         return step[k] ? Vec<T>::load(at[k] + c, count, T(1)) : Vec<T>::load(at[k]);
@@ -57,6 +61,11 @@ MERCER_INLINE void for_rows(const cpu::PointwiseArgs& a, Body body) {
     }
 }
 
+/// Elements (1 KiB) by which long runs ask for their operands in advance: arithmetic of some length keeps the
+/// processor from looking that far ahead by itself.
+template <class T>
+inline constexpr int64_t fetch_ahead = 1024 / int64_t(sizeof(T));
+
 /// Writes value_j(load) for every register of the run to out[j][c…], j < results; load(k) is
 /// operand k.
 template <class T, int results, int n, class Values>
@@ -67,7 +76,11 @@ MERCER_INLINE void sweep(const Row<T, n>& row, int64_t count, bool stream, T* co
     int64_t c = 0;
     for (; c + lanes <= count; c += lanes) {
         values(
-            [&](int k) __attribute__((always_inline)) { return row.load(k, c); }, y);
+            [&](int k) __attribute__((always_inline)) {
+                if (lanes > 1 && stream) row.prefetch(k, c + fetch_ahead<T>);
+                return row.load(k, c);
+            },
+            y);
 #pragma GCC unroll 4
         for (int j = 0; j < results; ++j)
             if (stream)

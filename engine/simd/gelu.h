@@ -1,55 +1,79 @@
 // gelu x = x·Φ(x), and its derivative Φ(x) + x φ(x), for formulas and maps.
 //
-// float: with a = |x| and the tail h = Φ(−a) = 2^(−1 + a P(a)), gelu x = max(x, 0) − a h and
-// gelu'(−a) = h − a φ(a) = h (1 + a Q(a)), gelu'(a) = 1 − gelu'(−a). One power of two serves both,
-// and nothing cancels left of 0. P of degree 7, Q of degree 8, minimax under the weights (a + a³/8) h
-// and a² h, with error 2^-26.1 in Φ and 2^-23.6 in gelu'. Beyond the fit (5.7) both fall on to 0, where the
+// With a = |x| and the tail h = Φ(−a): gelu x = max(x, 0) − a h; gelu'(−a) = h − a φ(a) and
+// gelu'(a) = 1 − gelu'(−a). Nothing cancels left of 0 but at the zero of gelu'.
+// float: h = 2^(−1 + a P(a)), gelu'(−a) = e^(−a²/2) N(a); one power of two each. P of degree 7, N of
+// degree 11, minimax (Sollya, fpminimax) up to 5.7 and 5.9 under the weights a h/(1 − h) and
+// e^(−a²/2), with errors of 2^-26.6 in the result and 2^-25.7. Beyond the fit both fall on to 0, where the
 // result is below half an ULP of what is added to it or of 1.
-// double: by Φ and φ.
+// double: h and a φ by one E(z) and one exponential (erfc.h).
 //
-// Largest error measured, every fourth float up to ±10: gelu 1.61 ULP of the result for x > 0 and 0.95 ULP of x
-// left of 0 (the result itself has a relative error below 3e-6 down to -3, 1e-2 at -5); gelu' 1.62
-// ULP of the larger of it and ½.
+// Largest error measured: gelu: docs/accuracy.md (left of 0 in units of x's last place; floats have a relative
+// error below 5e-6 down to -3, 2e-2 at -5; doubles 5 ULP of the result); gelu' 1.80 ULP (float), 1.89 (double) of the
+// larger of it and ½.
 #pragma once
 
 #include "engine/simd/normal.h"
 
 namespace mercer::MERCER_ISA {
 
-/// a = |x|, held where h is a normal number, and h = Φ(−a).
-struct GeluTail {
-    Vec<float> a, h;
-    MERCER_INLINE explicit GeluTail(Vec<float> x) : a(clamp_high(abs(x), 9.75f)) {
-        const Vec<float> p =
-            horner(a, -0x1.26aedep0f, -0x1.d638c8p-2f, -0x1.ae45fep-5f, 0x1.d1ff68p-8f,
-                   -0x1.760ea8p-13f, -0x1.5e2bfcp-13f, 0x1.250df2p-15f, -0x1.468dd2p-19f);
-        // n = round(a·p); in the last bits of `biased` stands the exponent field of 2^(n - 1).
-        const Vec<float> magic(Format<float>::round_magic + float(Format<float>::bias - 1));
-        const Vec<float> biased = fma(a, p, magic), r = fma(a, p, magic - biased);
-        const Vec<float> e = horner(r, 1.0f, 0x1.62e43p-1f, 0x1.ebfbd8p-3f, 0x1.c6af78p-5f,
-                                    0x1.3b30bp-7f, 0x1.5f0a66p-10f, 0x1.3f9068p-13f);
-        h = e * as_float(shift_left<Format<float>::mantissa>(as_int(biased)));
-    }
-};
+/// min(|x|, high); of NaN anything.
+MERCER_INLINE Vec<float> size_below(Vec<float> x, float high) {
+#if MERCER_SIMD == MERCER_SIMD_AVX512
+    return _mm512_range_ps(x.v, Vec<float>(high).v, 0b1010);  // the smaller size, without a sign
+#else
+    return clamp_high(abs(x), high);
+#endif
+}
+
+/// 2^(t − ½) for −120 ≤ t ≤ −½: with n = ⌊t⌋ and u = t − n, both exact there, 2^n times a polynomial for
+/// 2^(u − ½), which is 1 at u = ½. (The instruction that gives u would round it down for a t nearer to 0.)
+MERCER_INLINE Vec<float> exp2_less_half(Vec<float> t) {
+    const auto mantissa = [](Vec<float> u) {
+        return horner(u, 0x1.6a09e6p-1f, 0x1.f5e478p-2f, 0x1.5be1fp-3f, 0x1.41804ap-5f,
+                      0x1.bf080ap-8f, 0x1.d71816p-11f, 0x1.353ed8p-13f);
+    };
+#if MERCER_SIMD == MERCER_SIMD_AVX512
+    constexpr int to_floor = 0b1001;
+    return _mm512_scalef_ps(mantissa(_mm512_reduce_ps(t.v, to_floor)).v, t.v);
+#else
+    const Vec<float> near = round_small(t), n = select(near > t, near - Vec<float>(1.0f), near);
+    return mantissa(t - n) * power_of_two(n);
+#endif
+}
 
 MERCER_INLINE Vec<float> gelu(Vec<float> x) {
-    const GeluTail t(x);
-    return fma(-t.a, t.h, clamp_low(x, 0.0f));
+    const Vec<float> a = size_below(x, 9.75f);
+    const Vec<float> p =
+        horner(a, -0x1.26aecep0f, -0x1.d63bd4p-2f, -0x1.adeb2cp-5f, 0x1.cd333ep-8f,
+               -0x1.e1f84ep-14f, -0x1.9b2422p-13f, 0x1.5ce6f2p-15f, -0x1.96ac3p-19f);
+    return fma(-a, exp2_less_half(fma(a, p, Vec<float>(-0.5f))), clamp_low(x, 0.0f));
 }
 MERCER_INLINE Vec<float> gelu_slope(Vec<float> x) {
-    const GeluTail t(x);
-    const Vec<float> q = horner(t.a, -0x1.98847ap-1f, -0x1.45f0a4p-1f, -0x1.bee322p-4f,
-                                0x1.3d4ccap-6f, -0x1.ffa096p-14f, -0x1.18202ap-10f, 0x1.51835cp-12f,
-                                -0x1.79682ep-15f, 0x1.5a36cp-19f);
-    const Vec<float> one(1.0f), left = t.h * fma(t.a, q, one);
+    const Vec<float> a = clamp_high(abs(x), 9.75f), one(1.0f);
+    const Vec<float> n =
+        horner(a, 0x1p0f, -0x1.98842ep0f, 0x1.fff45p-2f, -0x1.100744p-2f, 0x1.fba534p-4f,
+               -0x1.a24516p-5f, 0x1.288ef8p-6f, -0x1.56a4e6p-8f, 0x1.2bb2dcp-10f, -0x1.6a6066p-13f,
+               0x1.08e1dap-16f, -0x1.5c7c4cp-21f);
+    const Vec<float> t = fma(a * Vec<float>(-0x1.715476p-1f), a, Vec<float>(-0.5f));
+    const Vec<float> left = exp2_less_half(t) * n;
     return select(x > Vec<float>(0.0f), one - left, left);
 }
 
-/// Beyond -40 Φ is 0; held there, -∞·0 is not met.
-MERCER_INLINE Vec<double> gelu(Vec<double> x) { return clamp_low(x, -40.0) * normal_cdf(x); }
-MERCER_INLINE Vec<double> gelu_slope(Vec<double> x) {
-    return fma(clamp(x, -40.0, 40.0), normal_pdf(x), normal_cdf(x));
+template <class T>
+MERCER_OUTLINE Vec<T> gelu_of(Vec<T> x) {
+    const Vec<T> a = clamp_high(abs(x), 40.0);  // Φ(−40) rounds to 0
+    return fma(-a, normal_tail<T>(a), clamp_low(x, 0.0));
 }
+template <class T>
+MERCER_OUTLINE Vec<T> gelu_slope_of(Vec<T> x) {
+    const Vec<T> a = clamp_high(abs(x), 40.0), one(1.0);
+    const Vec<T> n = fma(-a, inverse_root_two_pi().high, half_erfcx<T>(a).high);
+    const Vec<T> left = times_exp_square<T>({n, Vec<T>(0.0)}, a, 0.5);
+    return select(x > Vec<T>(0.0), one - left, left);
+}
+MERCER_INLINE Vec<double> gelu(Vec<double> x) { return gelu_of(x); }
+MERCER_INLINE Vec<double> gelu_slope(Vec<double> x) { return gelu_slope_of(x); }
 
 template <class V>
 MERCER_INLINE Dual<V> gelu(Dual<V> x) {
