@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "engine/error.h"
 #include "engine/functions.h"
@@ -183,4 +184,42 @@ TEST_CASE("searching and running extrema name what does not fit, and place NaN l
     CHECK(std::isnan(top.to_vector<float>()[5]));
     CHECK(message_of<DTypeError>([&] { cummin(greater(b, 1.0), 0); }) ==
           "[cummin] works on numbers, got bool; use cast");
+}
+
+TEST_CASE_TEMPLATE("topk is the head of argsort, NaN, infinities and ties included", T, float,
+                   double, int32_t, int64_t) {
+    constexpr bool floating = std::is_floating_point_v<T>;
+    std::mt19937_64 random(5);
+    for (int round = 0; round < 400; ++round) {
+        const int64_t n = 64 + int64_t(random() % 1500);
+        const int64_t k = 1 + int64_t(random() % uint64_t(n / 9));
+        std::vector<T> x(static_cast<size_t>(n));
+        for (T& v : x) {
+            const int64_t any = int64_t(random() % 1000000) - 500000;
+            if (round % 4 == 0) v = T(any % 3);  // ties
+            if (round % 4 == 1) v = T(floating ? double(any) / 7 : double(any));
+            if (round % 4 == 2) v = any % 16 ? T(any % 50) : std::numeric_limits<T>::lowest();
+            if (round % 4 == 3) v = T(-(any < 0 ? any : -any));  // one sign
+            if constexpr (floating) {
+                if (round % 8 >= 4 && any % (round % 3 ? 2 : 40) == 0) v = T(NAN);
+                if (round % 8 == 2 && any % 5 == 0) v = any % 2 ? T(INFINITY) : -T(INFINITY);
+                if (round % 8 == 0 && v == 0) v = any % 2 ? T(0) : -T(0);
+            }
+        }
+        const Tensor t = Tensor::from(x);
+        for (bool largest : {true, false}) {
+            const auto [values, indices] = topk(t, k, 0, largest);
+            auto order = argsort(t, 0, largest).template to_vector<int64_t>();
+            order.resize(size_t(k));
+            CAPTURE(round);
+            CHECK(indices.template to_vector<int64_t>() == order);
+            const auto got = values.template to_vector<T>();
+            bool alike = true;
+            for (size_t i = 0; i < got.size(); ++i) {
+                const T want = x[size_t(order[i])];
+                alike = alike && (got[i] == want || (got[i] != got[i] && want != want));
+            }
+            CHECK(alike);
+        }
+    }
 }

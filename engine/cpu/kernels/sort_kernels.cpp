@@ -2,7 +2,7 @@
 // rows are merged. Traffic of a long row: for each of 4 (8) bytes of the key that is not the same for all, the items
 // once in and once out.
 #include "engine/cpu/sort_table.h"
-#include "engine/simd/isa.h"
+#include "engine/simd/vec.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
@@ -69,30 +69,27 @@ MERCER_INLINE void merge_from(const Item* a, const Item* a_end, const Item* b, c
     for (; n > 0 && b < b_end; --n) *to++ = *b++;
 }
 
-// Up to 16 items in order: each goes to the place that the number of smaller ones says, no two being equal. No branches.
-MERCER_INLINE void sort_run(uint64_t* x, int64_t n) {
+// Up to 16 items in order: each goes to the place that the number of those before it says. No branches. Of equal keys the
+// one that stands first comes first: its index is the smaller.
+template <class T, class Item = typename ItemOf<T>::Item>
+MERCER_INLINE void sort_run(Item* x, int64_t n) {
+    using Key = typename ItemOf<T>::Key;
     constexpr int run = 16;
-    uint64_t v[run], rank[run] = {};
-    for (int i = 0; i < run; ++i) v[i] = i < n ? x[i] : ~uint64_t(0);
+    Key v[run], rank[run] = {};
+    Item old[run];
+    for (int i = 0; i < n; ++i) old[i] = x[i], v[i] = key_in<T>(x[i]);
+    for (int i = int(n); i < run; ++i) v[i] = ~Key(0);
     for (int j = 0; j < n; ++j)
-        for (int i = 0; i < run; ++i) rank[i] += v[j] < v[i];
-    for (int i = 0; i < n; ++i) x[rank[i]] = v[i];
-}
-// Wide ones by insertion.
-MERCER_INLINE void sort_run(unsigned __int128* x, int64_t n) {
-    for (int64_t i = 1; i < n; ++i) {
-        const unsigned __int128 v = x[i];
-        int64_t j = i;
-        for (; j > 0 && v < x[j - 1]; --j) x[j] = x[j - 1];
-        x[j] = v;
-    }
+        for (int i = 0; i < run; ++i)
+            rank[i] += Key(v[j] < v[i]) | (Key(v[j] == v[i]) & Key(j < i));
+    for (int i = 0; i < n; ++i) x[rank[i]] = old[i];
 }
 
 // Runs of 16, then merged pairwise.
-template <class Item>
+template <class T, class Item = typename ItemOf<T>::Item>
 Item* merge_sort(Item* x, Item* spare, int64_t n) {
     constexpr int64_t run = 16;
-    for (int64_t i = 0; i < n; i += run) sort_run(x + i, i + run < n ? run : n - i);
+    for (int64_t i = 0; i < n; i += run) sort_run<T>(x + i, i + run < n ? run : n - i);
     for (int64_t width = run; width < n; width *= 2) {
         for (int64_t i = 0; i < n; i += 2 * width) {
             const int64_t middle = i + width < n ? i + width : n,
@@ -135,7 +132,7 @@ Item* radix_sort(Item* x, Item* spare, int64_t n) {
 
 template <class T, class Item = typename ItemOf<T>::Item>
 Item* in_order(Item* x, Item* spare, int64_t n) {
-    return n < 64 * int64_t(sizeof(T)) ? merge_sort(x, spare, n) : radix_sort<T>(x, spare, n);
+    return n < 64 * int64_t(sizeof(T)) ? merge_sort<T>(x, spare, n) : radix_sort<T>(x, spare, n);
 }
 
 template <class T>
@@ -165,52 +162,77 @@ void merge(const void* left, int64_t na, const void* right, int64_t nb, int64_t 
                end - begin);
 }
 
-// A key that at least k of x[0, n) are not above, and not many more: the k-th smallest of the least keys of groups (i modulo
-// their number), found bit by bit as far as it matters. The largest key if there are too few elements.
-template <class T, class Key = typename ItemOf<T>::Key>
-MERCER_INLINE Key bar_of(const T* x, int64_t n, int64_t k, bool descending) {
-    constexpr int most = 1024;
+// What comes after every number in order, or is equal to the last.
+template <class T>
+MERCER_INLINE T last_number(bool descending) {
+    constexpr bool wide = sizeof(T) == 8;
+    if constexpr (floating<T>) return T(descending ? -__builtin_inf() : __builtin_inf());
+    if constexpr (wide) return T(descending ? INT64_MIN : INT64_MAX);
+    return T(descending ? INT32_MIN : INT32_MAX);
+}
+/// a before b, or level with it; no NaN is.
+template <bool descending, class T>
+MERCER_INLINE Mask<T> not_after(Vec<T> a, Vec<T> b) {
+    if constexpr (descending)
+        return a >= b;
+    else
+        return a <= b;
+}
+
+// A key that at least k of x[0, n) are not above, and not many more: the k-th smallest of the firsts of groups (i modulo
+// their number), found bit by bit as far as it matters. The largest key if there are too few numbers.
+template <bool descending, class T, class Key = typename ItemOf<T>::Key>
+MERCER_INLINE Key bar_of(const T* x, int64_t n, int64_t k) {
+    constexpr int most = 1024, lanes = Vec<T>::lanes;
+    const T last = last_number<T>(descending);
     int groups = 64;
     while (groups < 2 * k && groups <= most) groups *= 2;
     if (groups > most || 2 * groups > n) return ~Key(0);
-    Key least[most];
-    for (int i = 0; i < groups; ++i) least[i] = ~Key(0);
+    alignas(64) T first[most];
+    for (int i = 0; i < groups; i += lanes) Vec<T>(last).store(first + i);
     for (int64_t i0 = 0; i0 < n; i0 += groups) {
+        const auto take = [&](int i, Vec<T> v) __attribute__((always_inline)) {
+            const Vec<T> f = Vec<T>::load(first + i);
+            select(not_after<descending>(v, f), v, f).store(first + i);
+        };
         const int size = int(n - i0 < groups ? n - i0 : groups);
-        for (int i = 0; i < size; ++i) {
-            const Key key = key_of(x[i0 + i], descending);
-            least[i] = key < least[i] ? key : least[i];
-        }
+        int i = 0;
+        for (; i + lanes <= size; i += lanes) take(i, Vec<T>::load(x + i0 + i));
+        if (i < size) take(i, Vec<T>::load(x + i0 + i, size - i, last));
     }
-    Key low = ~Key(0), high = 0;
+    Key least[most], low = ~Key(0), high = 0;
     for (int i = 0; i < groups; ++i) {
+        least[i] = key_of(first[i], descending);
         low = least[i] < low ? least[i] : low;
         high = least[i] > high ? least[i] : high;
     }
-    if (k == 1) return low;
-    Key bit = low == high ? 0 : Key(1) << (8 * sizeof(Key) - 1);
-    while (bit && !((low ^ high) & bit)) bit >>= 1;  // above it, all are alike
-    Key bar = bit ? low & ~(2 * bit - 1) : low;
-    for (int rounds = 20; bit && rounds > 0; bit >>= 1, --rounds) {
-        Key within = 0;
-        for (int i = 0; i < groups; ++i) within += least[i] <= (bar | (bit - 1));
-        if (int64_t(within) < k) bar |= bit;
+    Key bar = low;
+    if (k > 1) {
+        Key bit = low == high ? 0 : Key(1) << (8 * sizeof(Key) - 1);
+        while (bit && !((low ^ high) & bit)) bit >>= 1;  // above it, all are alike
+        bar = bit ? low & ~(2 * bit - 1) : low;
+        for (int rounds = 20; bit && rounds > 0; bit >>= 1, --rounds) {
+            Key within = 0;
+            for (int i = 0; i < groups; ++i) within += least[i] <= (bar | (bit - 1));
+            if (int64_t(within) < k) bar |= bit;
+        }
+        if (bit) bar |= 2 * bit - 1;
     }
-    return bit ? bar | (2 * bit - 1) : bar;
+    return bar < key_of(last, descending) ? bar : ~Key(0);  // a group without numbers has `last`
 }
 
 // Candidates below the bar are gathered until the buffer is full, then the first k of them stay, and the last of these is
-// the next bar.
-template <class T>
-void top(const void* from, int64_t n, int64_t k, bool descending, void* items, void* other) {
+// the next bar. Where no element of a block passes the bar as a number, none has its key taken.
+template <bool descending, class T>
+MERCER_INLINE void top_of(const T* x, int64_t n, int64_t k, void* items, void* other) {
     using Item = typename ItemOf<T>::Item;
     using Key = typename ItemOf<T>::Key;
-    constexpr int block = 64;
-    const T* x = static_cast<const T*>(from);
+    constexpr int block = 64, part = 16, lanes = Vec<T>::lanes;
     Item *best = static_cast<Item*>(items), *spare = static_cast<Item*>(other);
     int64_t held = 0;
     const int64_t room = cpu::top_room(k);
-    Key bar = bar_of(x, n, k, descending);
+    const Key last = key_of(last_number<T>(descending), descending);
+    Key bar = bar_of<descending>(x, n, k);
     int64_t enough = k;  // held from which on what is not below the bar stays out
     if (bar != ~Key(0)) ++bar, enough = 0;
     const auto settle = [&] {
@@ -219,27 +241,44 @@ void top(const void* from, int64_t n, int64_t k, bool descending, void* items, v
         held = held < k ? held : k;
         if (held == k) bar = key_in<T>(best[k - 1]);
     };
-    for (int64_t i0 = 0; i0 < n; i0 += block) {
-        const int size = int(n - i0 < block ? n - i0 : block);
-        Key keys[block];
-        if (size == block)
-            for (int i = 0; i < block; ++i) keys[i] = key_of(x[i0 + i], descending);
+    // Whether one of x[from, from + size) might be below the bar; size is a multiple of the lanes.
+    const auto may_pass = [&](int64_t from, int size) __attribute__((always_inline)) {
+        if (held < enough || bar > last) return true;
+        const Vec<T> limit(element_of<T>(bar, descending));
+        Mask<T> passes = not_after<descending>(Vec<T>::load(x + from), limit);
+        for (int i = lanes; i < size; i += lanes)
+            passes = passes || not_after<descending>(Vec<T>::load(x + from + i), limit);
+        return any(passes);
+    };
+    for (int64_t i0 = 0; i0 < n; i0 += part) {
+        if (i0 % block == 0 && i0 + block <= n && !may_pass(i0, block)) {
+            i0 += block - part;
+            continue;
+        }
+        const int size = int(n - i0 < part ? n - i0 : part);
+        if (size == part && !may_pass(i0, part)) continue;
+        if (held + size > room) settle();
+        Key keys[part];
+        if (size == part)
+            for (int i = 0; i < part; ++i) keys[i] = key_of(x[i0 + i], descending);
         else
             for (int i = 0; i < size; ++i) keys[i] = key_of(x[i0 + i], descending);
-        if (size == block && held >= enough) {
-            Key least = ~Key(0);
-            for (int i = 0; i < block; ++i) least = keys[i] < least ? keys[i] : least;
-            if (least >= bar) continue;  // an equal one that comes later is not better
-        }
-        if (held + size > room) settle();
         for (int i = 0; i < size; ++i) {
             best[held] = Item(keys[i]) << (8 * sizeof(T)) | Item(i0 + i);
-            held += keys[i] < bar || held < enough;
+            held += keys[i] < bar || held < enough;  // an equal one that comes later is not better
         }
     }
     settle();
     if (best != static_cast<Item*>(items))
         for (int64_t i = 0; i < k; ++i) static_cast<Item*>(items)[i] = best[i];
+}
+template <class T>
+void top(const void* from, int64_t n, int64_t k, bool descending, void* items, void* spare) {
+    const T* x = static_cast<const T*>(from);
+    if (descending)
+        top_of<true>(x, n, k, items, spare);
+    else
+        top_of<false>(x, n, k, items, spare);
 }
 
 template <class T>
