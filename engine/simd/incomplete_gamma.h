@@ -2,7 +2,7 @@
 // their derivatives in both arguments.
 //
 // With F = x^a e^−x/Γ(a) (stirling.h):
-//   x < a + 1 (or x < 1.1 for a < 1): P = F/a Σ xⁿ/((a + 1)…(a + n)); below a = 1 also Q, by
+//   x < a + 1 (or x < 1.1 for a < 1): P = F/a Σ xⁿ/((a + 1)…(a + n)); for Q below a = 1
 //     1 − x^a/Γ(1 + a) and the alternating series, lest it be lost in 1 − P;
 //   beyond: Q = F/(x + 1 − a − 1(1 − a)/(x + 3 − a − …)), Lentz's way;
 //   a ≥ 100 and |x/a − 1| ≤ 0.4: Temme's expansion, uniform in a, e^(−aφ) [½ e^z² erfc z ±
@@ -110,8 +110,8 @@ MERCER_INLINE N gamma_upper_small(N a, N x) {
     return -(expm1(t) + a * exp(t) * sum);
 }
 
-/// P and Q for a, x ≥ 0, not both infinite or zero.
-template <class N>
+/// P and Q for a, x ≥ 0, not both infinite or zero; with `lower` alone, Q may be no more than 1 − P.
+template <class N, bool lower = false>
 MERCER_OUTLINE Tails<N> gamma_tails(N from, Vec<double> at) {
     const N shape = arrived(from);
     const Vec<double> zero(0.0), one(1.0), top(1e300), tiny(Format<double>::smallest_normal);
@@ -131,7 +131,7 @@ MERCER_OUTLINE Tails<N> gamma_tails(N from, Vec<double> at) {
         if (any(first)) {
             N p = f / a * gamma_series(a, x, first), q = N(1.0) - p;
             const auto small = first && av < one;
-            if (any(small)) {
+            if (!lower && any(small)) {
                 q = select(small, gamma_upper_small(a, x), q);
                 p = select(small && primal(q) < primal(p), N(1.0) - q, p);
             }
@@ -195,7 +195,7 @@ MERCER_OUTLINE Vec<double> gammaincinv_for(Vec<double> a, Vec<double> p) {
 
 template <class T>
 MERCER_OUTLINE Vec<double> gammainc_for(Vec<double> a, Vec<double> x) {
-    return gamma_tails<Vec<double>>(a, x).lower;
+    return gamma_tails<Vec<double>, true>(a, x).lower;
 }
 template <class T>
 MERCER_OUTLINE Vec<double> gammaincc_for(Vec<double> a, Vec<double> x) {
@@ -203,12 +203,13 @@ MERCER_OUTLINE Vec<double> gammaincc_for(Vec<double> a, Vec<double> x) {
 }
 template <class T>
 MERCER_OUTLINE Vec<double> gammainc_da_for(Vec<double> a, Vec<double> x) {
-    return gamma_tails<Dual<Vec<double>>>({a, Vec<double>(1.0)}, x).lower.d;
+    return gamma_tails<Dual<Vec<double>>, true>({a, Vec<double>(1.0)}, x).lower.d;
 }
 template <class T>
 MERCER_OUTLINE Vec<double> gammainc_daa_for(Vec<double> a, Vec<double> x) {
     const Vec<double> one(1.0);
-    return gamma_tails<Dual<Dual<Vec<double>>>>({{a, one}, {one, Vec<double>(0.0)}}, x).lower.d.d;
+    return gamma_tails<Dual<Dual<Vec<double>>>, true>({{a, one}, {one, Vec<double>(0.0)}}, x)
+        .lower.d.d;
 }
 
 #define MERCER_IN_DOUBLE(name)                                                                    \
