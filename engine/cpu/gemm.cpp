@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "engine/cpu/dispatch.h"
@@ -57,9 +58,14 @@ namespace {
 const GemmTable<float>& table_of(float) { return gemm_f32(); }
 const GemmTable<double>& table_of(double) { return gemm_f64(); }
 
+constexpr int64_t small = 64;
+
 /// c (+)= a·b by one thread, both operands where they are.
 template <class T>
 void multiply_in_place(const GemmTable<T>& table, const Product<T>& x) {
+    T few[small + 64 / sizeof(T)];
+    std::optional<Scratch> scratch;
+    T* const end = x.n <= small ? few : scratch.emplace().take<T>(x.n + 64 / int64_t(sizeof(T)));
     GemmBlock<T> block{};
     block.m = x.m;
     block.n = x.n;
@@ -71,6 +77,7 @@ void multiply_in_place(const GemmTable<T>& table, const Product<T>& x) {
     block.a_col = x.a.col;
     block.b = x.b.data;
     block.b_row = x.b.row;
+    block.b_end = last_row(table, x, end);
     block.c = x.c.data;
     block.c_row = x.c.row;
     block.c_col = x.c.col;
@@ -81,9 +88,8 @@ void multiply_in_place(const GemmTable<T>& table, const Product<T>& x) {
 /// Whether L1 holds everything and nothing is to be rearranged: making a plan would take longer than the product.
 template <class T>
 bool is_small(const GemmTable<T>& table, const Product<T>& x) {
-    constexpr int64_t most = 64;
-    return x.m > 1 && x.m <= most && x.n <= most && x.k > 0 && x.k <= most && x.a.col == 1 &&
-           x.b.col == 1 && x.n % table.lanes == 0;
+    return x.m > 1 && x.m <= small && x.n <= small && x.k > 0 && x.k <= small && x.a.col == 1 &&
+           in_place(table, x);
 }
 
 /// c (+)= a·b by up to `threads` threads.
@@ -93,17 +99,17 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
         if (!x.accumulate) clear(x);
         return finish(x);
     }
-    if (x.m == 1 && x.b.col == 1 && x.c.col == 1) {
+    if (x.m <= 2 && x.b.col == 1 && x.c.col == 1) {
         // Columns of c that stay in L1 while the rows of b go by.
-        const int64_t nc = caches().l1 / 2 / int64_t(sizeof(T));
+        const int64_t nc = caches().l1 / 2 / x.m / int64_t(sizeof(T));
         const int64_t grain = threads == 1 ? x.n : round_up(divide_up(x.n, 4 * threads), table.nr);
         return parallel_for(divide_up(x.n, grain), 1, [&](int64_t begin, int64_t end) {
             end = std::min(end * grain, x.n);
             for (int64_t j = begin * grain; j < end; j += nc) {
                 const int64_t n = std::min(nc, end - j);
-                table.multiply_row(n, x.k, x.a.data, x.a.col, x.b.data + j, x.b.row, x.c.data + j,
-                                   x.accumulate);
-                finish(part(x, 0, 1, j, n));
+                table.multiply_rows(x.m, n, x.k, x.a.data, x.a.row, x.a.col, x.b.data + j, x.b.row,
+                                    x.c.data + j, x.c.row, x.accumulate);
+                finish(part(x, 0, x.m, j, n));
             }
         });
     }
@@ -132,6 +138,8 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
     }
     Shared<T> shared{table, x, plan, threads};
     Scratch scratch;
+    if (plan.packed_from == x.n)
+        shared.b_end = last_row(table, x, scratch.take<T>(round_up(x.n, int64_t{table.lanes})));
     if (!plan.by_columns && !plan.b_own && plan.packed_from < x.n) {
         const int64_t states = shared.panels() * divide_up(x.k, plan.kc);
         shared.packed = scratch.take<T>(shared.width() * x.k);

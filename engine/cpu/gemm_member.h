@@ -20,6 +20,7 @@ struct Shared {
     int64_t threads;
     T* packed = nullptr;                    // by rows: b's panels, one block of kc after another
     std::atomic<uint8_t>* state = nullptr;  // of each of them
+    const T* b_end = nullptr;               // its last row in place, as in GemmBlock
     std::atomic<uint64_t>* parts =
         nullptr;  // each thread's rows (columns) left, in grains: begin and end
 
@@ -36,9 +37,8 @@ class Member {
 public:
     Member(Shared<T>& shared, int64_t number)
         : s_(shared), t_(shared.table), x_(shared.x), plan_(shared.plan), number_(number) {
-        const int64_t strips = plan_.a_direct     ? 0
-                               : plan_.by_columns ? x_.m * x_.k
-                                                  : (plan_.most + t_.mr) * plan_.kc;
+        const int64_t rows = plan_.by_columns ? x_.m : plan_.most;
+        const int64_t strips = plan_.a_direct ? 0 : rows * (plan_.a_once ? x_.k : plan_.kc);
         if (strips) strips_ = scratch_.take<T>(strips);
         if (plan_.packed_from < x_.n && (plan_.by_columns || plan_.b_own))
             own_ = scratch_.take<T>(plan_.b_own ? s_.width() * x_.k : 2 * t_.nr * plan_.kc);
@@ -47,10 +47,10 @@ public:
     void run() {
         Claim now = claim();
         if (now.count == 0) return;
-        if (plan_.by_columns && !plan_.a_direct)
+        if (plan_.a_once && !plan_.a_direct)
             for (int64_t p = 0; p < x_.k; p += plan_.kc) pack_rows(0, x_.m, p, strips_ + p * x_.m);
-        for (Claim next; now.count > 0; now = next) {
-            next = claim();
+        for (; now.count > 0; now = claim()) {
+            const Claim next = expected();
             for (int64_t p = 0; p < x_.k; p += plan_.kc) {
                 poll_cancelled();  // while no other thread waits for this one
                 multiply(now, next, p);
@@ -63,6 +63,18 @@ private:
     struct Claim {
         int64_t first, count;
     };
+    struct Range {
+        int64_t begin, end;
+    };
+    Range rows_of(uint64_t part) const {
+        return {int64_t(part >> 32) * plan_.grain,
+                std::min(plan_.by_columns ? x_.n : x_.m, int64_t(part & 0xffffffff) * plan_.grain)};
+    }
+    /// What this thread will claim next, if nobody else does.
+    Claim expected() const {
+        const auto [begin, end] = rows_of(s_.part(number_).load(std::memory_order_relaxed));
+        return {begin, begin < end ? share_of(end - begin) : 0};
+    }
     /// The next run of rows (or columns) to compute. A thread begins with its own part, the same
     /// in every product, for what its caches may still hold: large runs first, small ones to end
     /// together. Then it takes from the end of others' parts.
@@ -71,9 +83,7 @@ private:
             std::atomic<uint64_t>& part = s_.part((number_ + turn) % s_.threads);
             uint64_t found = part.load(std::memory_order_relaxed);
             for (;;) {
-                const int64_t begin = int64_t(found >> 32) * plan_.grain,
-                              end = std::min(plan_.by_columns ? x_.n : x_.m,
-                                             int64_t(found & 0xffffffff) * plan_.grain);
+                const auto [begin, end] = rows_of(found);
                 if (begin >= end) break;
                 const int64_t count = share_of(end - begin),
                               cut = turn == 0 ? begin + count
@@ -163,7 +173,7 @@ private:
     GemmAhead<T> fetch_rows(int64_t i, int64_t m, int64_t p) const {
         constexpr int64_t line = 64 / sizeof(T);
         const T* const from = x_.a.data + i * x_.a.row + p * x_.a.col;
-        if (plan_.a_direct || plan_.by_columns || m == 0) return {};
+        if (plan_.a_direct || plan_.a_once || m == 0) return {};
         if (x_.a.col == 1 && x_.a.row <= steps_at(p) + line) {
             const int64_t each = std::max<int64_t>(1, steps_at(p) / t_.steps) * line;
             return {from, divide_up(m * x_.a.row, each), 1, each, 0, line};
@@ -188,8 +198,8 @@ private:
         block.a_col = x_.a.col;
         block.a = x_.a.data + i * x_.a.row + p * x_.a.col;
         if (block.a_packed) {
-            block.a = plan_.by_columns ? strips_ + p * x_.m : strips_;
-            if (!plan_.by_columns) pack_rows(i, m, p, strips_);
+            block.a = plan_.a_once ? strips_ + p * x_.m : strips_;
+            if (!plan_.a_once) pack_rows(i, m, p, strips_);
         }
         block.b_row = x_.b.row;
         block.c_row = x_.c.row;
@@ -199,10 +209,20 @@ private:
         if (from < plan_.packed_from) {
             block.n = std::min(n, plan_.packed_from - from);
             block.rows_outer = block.k == x_.k;
+            block.b_end = last && s_.b_end ? s_.b_end + from : nullptr;
             block.b = x_.b.data + p * x_.b.row + from;
             block.c = c + from * x_.c.col;
+            if (!last && x_.b.row <= 2 * t_.nr) {  // dense rows, met by few of a: on to the next
+                constexpr int64_t line = 64 / sizeof(T);
+                const int64_t tiles = divide_up(m, t_.mr) * divide_up(block.n, t_.nr),
+                              each = block.k / t_.steps * line;
+                block.ahead[0] = {block.b + block.k * x_.b.row, tiles, 1, each, 0, line};
+                block.ahead[1] = block.ahead[0];
+                block.ahead[1].from += tiles * each;
+            }
             t_.multiply(block);
             if (last) finish(part(x_, i, m, from, block.n));
+            block.ahead[0] = block.ahead[1] = {};
         }
         if (from + n <= plan_.packed_from) return;
         block.b_packed = true;
@@ -226,13 +246,19 @@ private:
             block.ahead[0] = {};
             block.copy = {};
             const int64_t after = first + (start + step + 1) % count;
-            copied = step + 1 < count && copy_panel(block, after, p);
+            copied =
+                step + 1 < count && !starts(after - first, count) && copy_panel(block, after, p);
             if (step + 1 < count && !copied) block.ahead[0] = fetch_panel(after, p, strips);
             t_.multiply(block);
             if (copied) give_panel(after, p);
             if (last) finish(part(x_, i, m, j, block.n));
             block.ahead[1].done += strips;
         }
+    }
+
+    /// Whether a thread that shares panels begins with this one, and should not find it begun.
+    bool starts(int64_t panel, int64_t count) const {
+        return !own_ && (panel * s_.threads + count - 1) / count * count / s_.threads == panel;
     }
 
     enum : uint8_t { untouched, begun, ready };

@@ -56,6 +56,26 @@ void clear(const Product<T>& x) {
         for (int64_t j = 0; j < x.n; ++j) x.c.data[i * x.c.row + j * x.c.col] = T(0);
 }
 
+/// Elements in whole registers beyond a row of b.
+template <class T>
+int64_t overhang(const GemmTable<T>& table, int64_t n) {
+    return round_up(n, int64_t{table.lanes}) - n;
+}
+/// Whether b can be used where it is: whole registers of a row stay within b, but for the last row's.
+template <class T>
+bool in_place(const GemmTable<T>& table, const Product<T>& x) {
+    return x.b.col == 1 && x.b.row >= overhang(table, x.n);
+}
+/// The last row of b in whole registers, at `to`, if they reach beyond b; else nullptr.
+template <class T>
+const T* last_row(const GemmTable<T>& table, const Product<T>& x, T* to) {
+    const int64_t more = overhang(table, x.n);
+    if (more == 0) return nullptr;
+    const T* const row = x.b.data + (x.k - 1) * x.b.row;
+    std::fill_n(std::copy_n(row, x.n, to), more, T(0));
+    return to;
+}
+
 /// How a product is cut.
 struct Plan {
     int64_t kc;           // steps of k at a time
@@ -63,6 +83,7 @@ struct Plan {
     bool a_direct;        // a is used where it is
     bool by_columns;      // threads claim columns, and pack all of a; else rows, and share packed b
     bool b_own;     // but each thread packs a small b for itself, sooner than wait for another's
+    bool a_once;    // by columns: all of a stays packed; else it is, kc steps at a time
     int64_t grain;  // what claims begin at multiples of
     int64_t unit, most;  // what a claim should be a multiple of, and at most
     int64_t least;       // and at least, where there are others
@@ -80,19 +101,26 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     plan.a_direct = x.a.col == 1 ? x.n <= 24 * mr && spreads(x.a.row * size, table.mr)
                                  : x.a.row == 1 && (x.n <= nr || (a_small && x.n <= 4 * nr));
     plan.packed_from = 0;
-    // In place, rows of b come from L2 where they crowd a few sets of L1; a low tile has no time for that.
-    if (x.b.col == 1 && ((b_small && (mr >= 8 || spreads(x.b.row * size, x.k))) || x.m <= 2 * mr))
-        plan.packed_from = x.n % table.lanes == 0 ? x.n : (x.n - 1) / nr * nr;
+    // In place, rows of b come from L2 where they crowd a few sets of L1; a low tile has no time for
+    // that. Packing must be repaid by the rows of a that meet it, and more so where b is dense as it is.
+    const bool b_met_rarely = x.m <= 2 * mr || (x.b.row <= 2 * nr && x.m <= 4 * mr);
+    if (x.b.col == 1 && ((b_small && (mr >= 8 || spreads(x.b.row * size, x.k))) || b_met_rarely))
+        plan.packed_from = in_place(table, x) ? x.n : (x.n - 1) / nr * nr;
     const int64_t rows = std::max(mr, l2 / 4 / (plan.kc * size) / mr * mr);
-    plan.by_columns = x.m <= rows && (threads == 1 || x.n > 2 * x.m);
+    plan.by_columns =
+        x.m <= rows && (threads == 1 || x.n > 2 * x.m || (x.k > 16 * x.m && x.n >= nr * threads));
     plan.b_own = !plan.by_columns && x.n * x.k * size <= l2 / 2 && x.m >= 4 * mr * threads;
+    plan.a_once = plan.by_columns && x.m * x.k * size <= l2 / 2;
     plan.grain = plan.by_columns ? nr : x.m >> 32 ? mr : 1;
     plan.unit = plan.by_columns ? nr : mr;
     plan.most = plan.by_columns ? x.n : rows;
     if (x.after && plan.packed_from == x.n)  // what is finished should still be in cache
         plan.most = std::min(plan.most, std::max(mr, l2 / 4 / (x.n * size) / mr * mr));
     const bool b_stays = x.n * plan.kc * size <= l2 / 2;
-    plan.least = std::min(plan.most, plan.by_columns || b_stays ? plan.unit : plan.most / 2);
+    plan.least = plan.by_columns ? (plan.a_once ? plan.unit : plan.most)
+                 : b_stays       ? plan.unit
+                                 : plan.most / 2;
+    plan.least = std::min(plan.least, plan.most);
     return plan;
 }
 

@@ -41,6 +41,8 @@ struct GemmBlock {
     int64_t a_row, a_col;
     const T* b;
     int64_t b_row;
+    const T* b_end;   // of a b in place, its last row in whole registers, where b must not be read
+                      // beyond it; else nullptr
     int64_t b_depth;  // of a packed b, of which rows [b_first, b_first + k) are used; 0: it has k
     int64_t b_first;
     T* c;
@@ -53,9 +55,9 @@ template <class T>
 struct GemmTable {
     int mr, nr, lanes, steps;  // a tile's rows and columns, a register's elements, k per fetch
     void (*multiply)(const GemmBlock<T>& block);
-    /// c(1×n) (+)= a(1×k)·b(k×n), b's and c's columns contiguous; reads b row by row, once.
-    void (*multiply_row)(int64_t n, int64_t k, const T* a, int64_t a_col, const T* b, int64_t b_row,
-                         T* c, bool accumulate);
+    /// c(m×n) (+)= a(m×k)·b(k×n), m 1 or 2, b's and c's columns contiguous; reads b row by row, once.
+    void (*multiply_rows)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col,
+                          const T* b, int64_t b_row, T* c, int64_t c_row, bool accumulate);
     /// Strips of rows of a(m×k), element (i, p) at a[i·row + p·col], to `out`: m·k elements.
     void (*pack_rows)(int64_t m, int64_t k, const T* a, int64_t row, int64_t col, T* out);
     /// Panels of columns of b(k×n), element (p, j) at b[p·row + j·col], to `out`: n·k elements, n

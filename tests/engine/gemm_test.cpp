@@ -170,6 +170,28 @@ TEST_CASE_TEMPLATE("gemm: panels packed while others are multiplied", T, float, 
     check<T>(60, 750, 263, Layout::rows, Layout::rows, Layout::columns, false, 4);
 }
 
+TEST_CASE_TEMPLATE("gemm: b in place whose rows end within a register", T, float, double) {
+    uint64_t seed = 40;
+    for (int64_t n : {3, 8, 9, 13, 24, 40, 61})
+        for (const auto& [m, k] : {std::array<int64_t, 2>{2, 1}, {5, 17}, {20, 64}, {70, 40}})
+            for (Layout a : {Layout::rows, Layout::columns}) {
+                check<T>(m, n, k, a, Layout::rows, Layout::rows, false, ++seed);
+                check<T>(m, n, k, a, Layout::padded_rows, Layout::padded_columns, true, ++seed);
+            }
+    check<T>(17, 301, 70, Layout::rows, Layout::rows, Layout::rows, false, ++seed);
+    check<T>(2, 301, 1100, Layout::columns, Layout::padded_rows, Layout::rows, true, ++seed);
+}
+
+TEST_CASE_TEMPLATE("gemm: k long beside m and n", T, float, double) {
+    const int before = thread_count();
+    for (int threads : {1, 3}) {
+        set_thread_count(threads);
+        check<T>(40, 150, 5000, Layout::rows, Layout::rows, Layout::rows, false, 50);
+        check<T>(33, 100, 4100, Layout::columns, Layout::padded_columns, Layout::rows, true, 51);
+    }
+    set_thread_count(before);
+}
+
 TEST_CASE_TEMPLATE("gemm: one thread and several give the same bits", T, float, double) {
     const int before = thread_count();
     for (const auto& [m, n, k] : {std::array<int64_t, 3>{301, 290, 270},

@@ -77,6 +77,7 @@ public:
         tile_.b = x_.b_packed ? x_.b + j * (x_.b_depth ? x_.b_depth : x_.k) + x_.b_first * width
                               : x_.b + j;
         tile_.b_row = x_.b_packed ? width : x_.b_row;
+        tile_.b_end = x_.b_end && !x_.b_packed ? x_.b_end + j : nullptr;
         tile_.last = columns_ - (vectors - 1) * lanes<T>;
         c_ = x_.c + j * x_.c_col;
     }
@@ -174,8 +175,8 @@ void multiply(const GemmBlock<T>& x) {
 
 template <class T>
 constexpr cpu::GemmTable<T> table = {
-    tile_rows,   tile_columns<T>, lanes<T>,     steps,
-    multiply<T>, multiply_row<T>, pack_rows<T>, pack_columns<T>,
+    tile_rows,   tile_columns<T>,  lanes<T>,     steps,
+    multiply<T>, multiply_rows<T>, pack_rows<T>, pack_columns<T>,
 };
 
 }  // namespace

@@ -65,6 +65,7 @@ MERCER_INLINE int panel_vectors(int64_t left) {
 //   Rowwise      a[i·stride + p] (in place), b anywhere
 template <class T, int rows, int vectors>
 struct Packed {
+    static constexpr bool b_ends = false;  // b may end where its last row does
     static constexpr int64_t b_row = vectors * lanes<T>;
     const T* a;
     MERCER_INLINE Packed(const T* first, int64_t, int64_t) : a(first) {}
@@ -73,6 +74,7 @@ struct Packed {
 };
 template <class T, int rows, int vectors>
 struct Interleaved {
+    static constexpr bool b_ends = true;
     const T* a;
     int64_t stride, b_row;
     MERCER_INLINE Interleaved(const T* first, int64_t step, int64_t b_step)
@@ -82,6 +84,7 @@ struct Interleaved {
 };
 template <class T, int rows, int vectors>
 struct Rowwise {
+    static constexpr bool b_ends = true;
     static constexpr int groups = (rows + 2) / 3;
     const T* group[groups];  // every third row: the two between are one index register away
     int64_t stride, b_row;
@@ -108,6 +111,7 @@ struct Tile {
     int64_t a_stride;
     const T* b;
     int64_t b_row;
+    const T* b_end;  // as in GemmBlock
     T* c;
     int64_t c_row;
     int last;  // lanes of each row's last register in use
@@ -131,6 +135,7 @@ void micro(const Tile<T>& tile) {
     const int last = tile.last;
     using V = Vec<T>;
     constexpr int w = V::lanes;
+    constexpr int64_t width = vectors * w, line_elements = 64 / sizeof(T);
     V sum[rows][vectors];
     // One pointer that walks, hidden from the compiler, rather than one per row kept for the
     // stores.
@@ -166,7 +171,6 @@ void micro(const Tile<T>& tile) {
         }
     };
     // Memory is asked for line by line between steps: a burst would hold up the loads of a and b.
-    constexpr int64_t width = vectors * w, line_elements = 64 / sizeof(T);
     const T* next = tile.next;
     // The next tile's c is asked for at the end: before, a and b would drive it out of L1 again.
     constexpr int64_t soon = (rows + 2) * steps;
@@ -176,7 +180,8 @@ void micro(const Tile<T>& tile) {
     const int64_t step0 = tile.ahead_step[0], step1 = tile.ahead_step[1];
     const T* from = tile.from;
     T* to = tile.to;
-    int64_t copies = tile.copies, k = tile.k;
+    const bool ends = Where<T, rows, vectors>::b_ends && tile.b_end;
+    int64_t copies = tile.copies, k = tile.k - ends;
     // The loop's own arithmetic competes with fma for ports: a few steps per turn.
     for (; k >= steps; k -= steps) {
         if (k < soon && rows_left-- > 0) {
@@ -207,6 +212,10 @@ void micro(const Tile<T>& tile) {
         step(0);
         at.advance(1);
         b += at.b_row;
+    }
+    if (ends) {
+        b = tile.b_end;
+        step(0);
     }
     line = c;
     if (last == w) {

@@ -102,7 +102,10 @@ void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, in
         for (; p + n <= k; p += n)
             for (int x = (width - 1) / n * n; x >= 0; x -= n) {
                 const T* rows[n];
-                MERCER_UNROLL for (int r = 0; r < n; ++r) rows[r] = all[x + r] + p;
+                MERCER_UNROLL for (int r = 0; r < n; ++r) {
+                    rows[r] = all[x + r] + p;
+                    __builtin_prefetch(rows[r] + 8 * (64 / sizeof(T)), 0, 2);
+                }
                 if (p + 2 * n <= k || x + n <= width) {
                     transpose(rows, out + p * width + x, width);
                     continue;
