@@ -3,7 +3,9 @@
 #include "engine/ops/pooling.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "engine/cpu/patches.h"
@@ -89,11 +91,15 @@ private:
     std::vector<int64_t> place_;  // of each tap, from the window's first
 };
 
-/// row[c·kernel + z] = g[c] where the largest element is tap `first` + z, else 0.
-template <int kernel, class T>
-void spread(int64_t columns, const int32_t* taps, int32_t first, const T* g, T* row) {
-    for (int64_t c = 0; c < columns; ++c)
-        for (int z = 0; z < kernel; ++z) row[c * kernel + z] = taps[c] == first + z ? g[c] : T(0);
+/// row[2c + z] = g[c] where the largest element is tap `first` + z, else 0. No branches: which it is cannot be foretold.
+template <class T>
+void spread_pairs(int64_t columns, const int32_t* taps, int32_t first, const T* g, T* row) {
+    using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+    for (int64_t c = 0; c < columns; ++c) {
+        const Bits bits = std::bit_cast<Bits>(g[c]);
+        row[2 * c] = std::bit_cast<T>(bits & (Bits(0) - Bits(taps[c] == first)));
+        row[2 * c + 1] = std::bit_cast<T>(bits & (Bits(0) - Bits(taps[c] == first + 1)));
+    }
 }
 
 template <class F>
@@ -182,7 +188,7 @@ Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotan
                 // Windows apart: every element is written once.
                 for (int64_t y = 0; y < down.kernel; ++y) {
                     T* const line = into + (r * down.kernel + y) * across.in;
-                    spread<2>(across.out, taps, int32_t(2 * y), row, line);
+                    spread_pairs(across.out, taps, int32_t(2 * y), row, line);
                     std::fill(line + 2 * across.out, line + across.in, T(0));
                 }
                 if (r + 1 == down.out)
