@@ -1,8 +1,9 @@
 // C = A·B in blocks that follow the caches, on the kernels of kernels/gemm_kernels.cpp.
 //
-// B is packed once, by all threads, in panels of nr columns and kc steps of k. Then the threads
-// claim runs of rows, large ones first; for each kc steps a thread packs its rows of A (into L2)
-// and meets every panel with them. Where C is wide rather than tall, the roles are exchanged.
+// B is packed in panels of nr columns and kc steps of k, each while the one before it is multiplied:
+// once by all threads together, or, where it is small, by each for itself. Threads claim runs of
+// rows, large ones first; for each kc steps a thread packs its rows of A (into L2) and meets every
+// panel with them. Where C is wide rather than tall, or k long beside both, the roles are exchanged.
 // Memory traffic: A and B once for packing, then the packed B (A) once per run of rows (columns), C
 // in and out once per kc steps. Operands that are small, or met by too few rows or columns to repay
 // it, are not packed but used where they are.
