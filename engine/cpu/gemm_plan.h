@@ -95,7 +95,8 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     const int64_t l2 = caches().l2, mr = table.mr, nr = table.nr;
     Plan plan;
     // Panels and strips come from L2 at a fraction of its rate: kc need not fit L1.
-    plan.kc = block_size(x.k, l2 / 16 / (nr * size), 8);
+    // Of doubles fewer, for strips enough that the panel to come is fetched while they run.
+    plan.kc = block_size(x.k, l2 / 4 / nr / (size * size), 8);
     const bool b_small = (x.b.row * (x.k - 1) + x.n) * size <= l2 / 4;
     const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= caches().l1 / 2;
     plan.a_direct = x.a.col == 1 ? x.n <= 24 * mr && spreads(x.a.row * size, table.mr)
