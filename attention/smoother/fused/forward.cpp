@@ -7,7 +7,6 @@
 
 #include "attention/smoother/fused/forward_block.h"
 #include "attention/smoother/fused/fused.h"
-#include "engine/cpu/caches.h"
 #include "engine/operation.h"
 #include "engine/parallel.h"
 
@@ -138,8 +137,7 @@ private:
             rows(queries, head, end, std::min(end + step, p_.queries));
         else if (next < p_.heads)
             rows(queries, next, 0, std::min(step, p_.queries));
-        const int64_t size = p_.keys * (p_.width + p_.values) * int64_t(sizeof(T));
-        if (next >= p_.heads || 4 * size > cpu::caches().l2) return a;
+        if (next >= p_.heads || !p_.near()) return a;
         for (const Slot slot : {keys, Slot::values})
             rows(slot, next, p_.keys * i / p_.queries, p_.keys * end / p_.queries);
         return a;

@@ -122,9 +122,9 @@ struct Block {
     void add_values(const Piece& x, const T* weights, T* out, T* wide) const {
         const KeyTile<T>& k = packed.tiles[size_t(x.t)];
         const int64_t first = x.columns.first;
-        multiply<T>({x.rows, p.values, x.columns.end - first, weights + first, tile_keys, 1,
-                     packed.values + x.t * packed.value_tile, out + x.first * p.values, p.values,
-                     true, k.n, first});
+        packed.multiply_values(k, first,
+                               {x.rows, p.values, x.columns.end - first, weights + first, tile_keys,
+                                1, nullptr, out + x.first * p.values, p.values, true});
         if (packed.value_rows)
             packed.value_rows.add_combined({i + x.first, x.rows, k.j, x.columns.end}, weights,
                                            out + x.first * p.values, wide);

@@ -16,8 +16,8 @@ template <class T>
 struct PackedHead {
     QuerySide<T> side;
     std::vector<KeyTile<T>> tiles;
-    T* values;
-    int64_t value_tile;
+    const T* values;
+    int64_t value_tile, value_row = 0;  // or in place, rows so far apart
     Skewed<T> relative, value_rows;
     const char* poisoned = nullptr;
     bool finite = true;  // else keys or values hold NaN or infinities, unless they were taken out
@@ -28,10 +28,12 @@ struct PackedHead {
         side = query_side(p, head, scratch);
         const KeyNorms<T> norms(p, head, scratch);
         const int64_t key_tile = key_tile_size(p), inner_tile = inner_tile_size(p);
-        value_tile = packed_size<T>(p.values, tile_keys);
+        value_row = in_place(p, head);
+        value_tile = value_row ? 0 : packed_size<T>(p.values, tile_keys);
         const int64_t all = value_tile + key_tile + inner_tile;
-        values = take(p.tiles() * all, scratch);
-        T* const packed_keys = values + p.tiles() * value_tile;
+        T* const packed_values = take(p.tiles() * all, scratch);
+        T* const packed_keys = packed_values + p.tiles() * value_tile;
+        values = value_row ? p.row(Slot::values, head, 0) : packed_values;
         T* const packed_inner = packed_keys + p.tiles() * key_tile;
         tiles.resize(size_t(p.tiles()));
         std::atomic<bool> all_finite{true};
@@ -41,8 +43,9 @@ struct PackedHead {
                 KeyTile<T>& k = tiles[size_t(t)];
                 k = pack_keys(p, head, t, norms, packed_keys + t * key_tile,
                               packed_inner + t * inner_tile);
-                pack_straight(p.values, k.n, p.row(Slot::values, head, k.j),
-                              values + t * value_tile, p.operand[Slot::values].row);
+                if (!value_row)
+                    pack_straight(p.values, k.n, p.row(Slot::values, head, k.j),
+                                  packed_values + t * value_tile, p.operand[Slot::values].row);
                 // Here, where they are in cache.
                 const T longest_key = p.longest(keys, head, k.j, k.n),
                         squares = p.squares(Slot::values, head, k.j, k.n);
@@ -65,7 +68,28 @@ struct PackedHead {
         if (!p.poisoned.empty()) poisoned = p.poisoned.data() + head * p.keys;
     }
 
+    /// out (+)= a·V of tile k, of whose rows those from `first` on.
+    void multiply_values(const KeyTile<T>& k, int64_t first, Product<T> x) const {
+        if (value_row) {
+            x.b = values + (k.j + first) * value_row;
+        } else {
+            x.b = values + k.j / tile_keys * value_tile;
+            x.b_depth = k.n, x.b_first = first;
+        }
+        multiply(x, value_row);
+    }
+
 private:
+    /// Where products read values where they are, registers within lines, the elements between rows; else 0.
+    /// From beyond the second-level cache panels come faster packed.
+    static int64_t in_place(const Problem<T>& p, int64_t head) {
+        constexpr size_t line = 64;
+        const bool whole = p.values % cpu::gemm_kernels<T>().lanes == 0 &&
+                           p.values * sizeof(T) % line == 0 &&
+                           p.operand[Slot::values].row == p.values;
+        const auto at = reinterpret_cast<size_t>(p.row(Slot::values, head, 0));
+        return whole && p.near() && at % line == 0 ? p.values : 0;
+    }
     /// Much memory is given back after the head; a thread would keep its scratch.
     T* take(int64_t n, Scratch& scratch) {
         if (n * int64_t(sizeof(T)) < (1 << 20)) return scratch.take<T>(n);

@@ -11,6 +11,7 @@
 #include "attention/smoother/fused/spec.h"
 #include "attention/smoother/fused/weights_table.h"
 #include "attention/smoother/sparse.h"
+#include "engine/cpu/caches.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 
@@ -138,6 +139,10 @@ struct Problem {
     bool whole() const { return tiles() == 1 && !part; }
     /// Sums over all pairs of a head are made of so many.
     int64_t sums() const { return tiles() + (far ? far->groups : 0); }
+    /// Whether one head's keys and values fit the second-level cache and leave most of it.
+    bool near() const {
+        return 4 * keys * (width + values) * int64_t(sizeof(T)) <= cpu::caches().l2;
+    }
     /// Heads are handed out whole where there are enough of them; else each one's loops are shared.
     bool whole_heads() const { return beside >= 2 * thread_count(); }
     /// Of n items of one head, at least so many, those that make a piece of a loop.
