@@ -8,6 +8,13 @@
 
 namespace mercer::cpu {
 
+/// Rows of the next strip of at most mr. A last strip too short to keep the fma units busy shares with the
+/// one before.
+constexpr int strip_rows(int mr, int64_t left) {
+    if (left <= mr) return int(left);
+    return left < mr + mr / 2 ? int(left + 1) / 2 : mr;
+}
+
 /// What is fetched to L2 while tiles run: tile t, `done` ≤ t < `tiles`, asks for the elements at
 /// from + (t / phases)·major + (t % phases)·minor + u·step, u counting every few steps of k.
 template <class T>

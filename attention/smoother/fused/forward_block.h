@@ -61,9 +61,15 @@ struct Block {
                                              x.queries);
     }
     /// Whether no log is larger in size than most_bounded.
-    bool bounded() const {
-        return std::isfinite(packed.longest) &&
-               p.bound(p.longest(Slot::queries, head, i, m), packed.longest) <= T(most_bounded);
+    bool bounded(const Stage<T>& x) const {
+        if (!std::isfinite(packed.longest)) return false;
+        T most(0);
+        for (int64_t r = 0, rows; r < m; r += rows) {
+            rows = cpu::strip_rows(cpu::gemm_kernels<T>().mr, m - r);
+            const T norm = row_stages<T>().longest(p.width, rows, x.queries + r * p.width, rows);
+            if (!(norm <= most)) most = norm;
+        }
+        return p.bound(most, packed.longest) <= T(most_bounded);
     }
 
     /// body(piece) for all that is seen.
@@ -146,7 +152,7 @@ struct Block {
         T *const max = to.statistics.of[0], *const share = to.statistics.of[1];
         std::fill_n(max, m, -std::numeric_limits<T>::infinity());
         TileView view(m, scratch);
-        const bool few = !to.entropy && bounded();
+        const bool few = !to.entropy && bounded(x);
         for_pieces(view, [&](const Piece& piece) {
             const int64_t r = piece.first;
             logs(piece, x);

@@ -47,18 +47,18 @@ struct PackedHead {
                     pack_straight(p.values, k.n, p.row(Slot::values, head, k.j),
                                   packed_values + t * value_tile, p.operand[Slot::values].row);
                 // Here, where they are in cache.
-                const T longest_key = p.longest(keys, head, k.j, k.n),
-                        squares = p.squares(Slot::values, head, k.j, k.n);
-                const bool small = squares <= std::ldexp(T(1), most_bounded);
-                key_norms[size_t(t)] = small ? longest_key : std::numeric_limits<T>::infinity();
-                if (!p.guarded && !(std::isfinite(longest_key) && std::isfinite(squares)) &&
+                const T squares = p.squares(Slot::values, head, k.j, k.n), norm = longest_key(p, k);
+                const bool small = squares <= std::ldexp(T(1), most_bounded),
+                           known = std::isfinite(norm) && std::isfinite(squares);
+                key_norms[size_t(t)] = small && known ? norm : std::numeric_limits<T>::infinity();
+                if (!p.guarded && !known &&
                     !(p.finite(keys, head, k.j, k.n) && p.finite(Slot::values, head, k.j, k.n)))
                     all_finite = false;
             }
         });
         finite = all_finite;
         if (!finite) return;
-        if (p.affine && p.product())
+        if (p.affine)
             longest =
                 key_norms.empty() ? T(0) : *std::max_element(key_norms.begin(), key_norms.end());
         if (p.has(relative_rows))
@@ -80,6 +80,19 @@ struct PackedHead {
     }
 
 private:
+    /// The largest ‖k‖² of a packed tile; ∞ where keys are not packed for products.
+    static T longest_key(const Problem<T>& p, const KeyTile<T>& k) {
+        if (!p.product()) return std::numeric_limits<T>::infinity();
+        const cpu::GemmTable<T>& gemm = cpu::gemm_kernels<T>();
+        T most(0);
+        for (int64_t c = 0; c < k.n; c += gemm.nr) {
+            const int64_t panel = cpu::panel_width(gemm, k.n - c);
+            const T norm = row_stages<T>().longest(p.width, panel, k.keys + c * p.width, panel);
+            if (!(norm <= most)) most = norm;
+            if (!std::isfinite(most)) break;
+        }
+        return most;
+    }
     /// Where products read values where they are, registers within lines, the elements between rows; else 0.
     /// From beyond the second-level cache panels come faster packed.
     static int64_t in_place(const Problem<T>& p, int64_t head) {

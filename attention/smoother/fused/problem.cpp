@@ -1,7 +1,6 @@
 #include "attention/smoother/fused/problem.h"
 
 #include <algorithm>
-#include <limits>
 #include <numbers>
 
 #include "engine/cpu/dispatch.h"
@@ -177,20 +176,6 @@ T Problem<T>::squares(Slot slot, int64_t head, int64_t first, int64_t rows) cons
     T sum(0);
     for (int64_t n = 0; n < rows; ++n) sum += row_stages<T>().squares(from + n * x.row, x.width);
     return sum;
-}
-template <class T>
-T Problem<T>::longest(Slot slot, int64_t head, int64_t first, int64_t rows) const {
-    const Operand<T>& x = operand[slot];
-    constexpr int64_t at_once = 64;
-    T norms[at_once], most(0);
-    for (int64_t n = 0; n < rows; n += at_once) {
-        const int64_t count = std::min(at_once, rows - n);
-        const T* const from = row(slot, head, first + n);
-        row_stages<T>().inner(count, x.width, from, from, x.row, norms);
-        for (int64_t r = 0; r < count; ++r) most = norms[r] <= most ? most : norms[r];
-        if (!std::isfinite(most)) return std::numeric_limits<T>::infinity();
-    }
-    return most;
 }
 template struct Problem<float>;
 template struct Problem<double>;

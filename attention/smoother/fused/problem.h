@@ -110,8 +110,6 @@ struct Problem {
     bool finite(Slot slot, int64_t head, int64_t first, int64_t rows) const;
     /// Σ x² of rows.
     T squares(Slot slot, int64_t head, int64_t first, int64_t rows) const;
-    /// The largest ‖x‖² of rows, infinite where NaN or infinities are among them.
-    T longest(Slot slot, int64_t head, int64_t first, int64_t rows) const;
     /// What no log is larger than in size, for squared norms of queries and keys up to these.
     T bound(T query, T key) const {
         return std::abs(log_score) * std::sqrt(query * key) + std::abs(log_norm) * key;

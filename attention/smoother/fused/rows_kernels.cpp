@@ -26,6 +26,29 @@ T squares(const T* x, int64_t n) {
 }
 
 template <class T>
+T longest(int64_t rows, int64_t columns, const T* x, int64_t row) {
+    constexpr int lanes = Vec<T>::lanes, chains = 4;
+    Vec<T> most(T(0));
+    for (int64_t c = 0; c < columns; c += lanes) {
+        const int count = int(columns - c < lanes ? columns - c : lanes);
+        Vec<T> sum[chains];
+        for (Vec<T>& s : sum) s = Vec<T>(T(0));
+        const T* at = x + c;
+        const auto add = [&](Vec<T>& s) MERCER_STEP {
+            const Vec<T> v = load(at, count, T(0));
+            s = fma(v, v, s);
+            at += row;
+        };
+        int64_t r = 0;
+        for (; r + chains <= rows; r += chains)
+            for (Vec<T>& s : sum) add(s);
+        for (int k = 0; r < rows; ++r) add(sum[k++]);
+        most = MaxOp::join(most, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+    }
+    return across<MaxOp>(most);
+}
+
+template <class T>
 void rescale(int64_t rows, int64_t columns, T* out, int64_t row, const T* factor) {
     for (int64_t r = 0; r < rows; ++r, out += row) {
         if (factor[r] == T(1)) continue;
@@ -168,9 +191,9 @@ void skew(const attention::SkewedTile<T>& t) {
 }
 
 template <class T>
-constexpr attention::RowTable<T> table = {finite<T>,   squares<T>,   rescale<T>,    scaled<T>,
-                                          blend<T>,    inner<T>,     times<T>,      add_columns<T>,
-                                          add_rows<T>, add_norms<T>, add_skewed<T>, skew<T>};
+constexpr attention::RowTable<T> table = {
+    finite<T>, squares<T>,     longest<T>,  rescale<T>,   scaled<T>,     blend<T>, inner<T>,
+    times<T>,  add_columns<T>, add_rows<T>, add_norms<T>, add_skewed<T>, skew<T>};
 
 }  // namespace
 

@@ -25,6 +25,8 @@ struct RowTable {
     bool (*finite)(const T* x, int64_t n);
     /// Σ x².
     T (*squares)(const T* x, int64_t n);
+    /// The largest Σ_r x_rc² of a column; ∞ or NaN where one is.
+    T (*longest)(int64_t rows, int64_t columns, const T* x, int64_t row);
     /// out row ← factor·out row, where that changes it.
     void (*rescale)(int64_t rows, int64_t columns, T* out, int64_t row, const T* factor);
     /// out row ← factor·x row, of dense rows.

@@ -8,6 +8,7 @@
 // broadcast.
 #pragma once
 
+#include "engine/cpu/gemm_table.h"
 #include "engine/cpu/kernels/gemm_pack.h"
 #include "engine/simd/vec.h"
 
@@ -46,13 +47,7 @@ template <class T>
 constexpr int tile_columns = tile_vectors* lanes<T>;
 static_assert(tile_columns<float> <= widest && tile_rows <= widest);
 
-/// Rows of the next strip. A last strip too short to keep the fma units busy shares with the one
-/// before.
-MERCER_INLINE int strip_rows(int64_t left) {
-    if (left <= tile_rows) return int(left);
-    if (left < tile_rows + tile_rows / 2) return int(left + 1) / 2;
-    return tile_rows;
-}
+MERCER_INLINE int strip_rows(int64_t left) { return cpu::strip_rows(tile_rows, left); }
 /// Registers across the next panel.
 template <class T>
 MERCER_INLINE int panel_vectors(int64_t left) {
