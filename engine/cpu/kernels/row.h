@@ -94,13 +94,13 @@ MERCER_INLINE T largest_of(const T* x, int64_t n) {
 
 /// exp(x) for x ≤ 0, where no upper bound needs to be held: the same bits. NaN stays NaN. What ends as 0
 /// in any case (padding and masked scores, −∞) does not get there by underflow, which costs processors
-/// more than a hundred cycles. reduce(x): n and r of exp_reduce.
-template <class T, class Reduce>
-MERCER_INLINE Vec<T> exp_falling(Vec<T> x, Reduce reduce) {
+/// more than a hundred cycles.
+template <class T>
+MERCER_INLINE Vec<T> exp_falling(Vec<T> x) {
     const Vec<T> one(T(1)), least(sizeof(T) == 4 ? T(-104) : T(-746));
 #if MERCER_SIMD == MERCER_SIMD_AVX512
     // The mask comes at the end, for nothing.
-    const auto e = reduce(x);
+    const auto e = exp_reduce(x);
     const Vec<T> p = fma(e.r, fma(e.r, exp_polynomial(e.r), one), one);
     if constexpr (sizeof(T) == 4)
         return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x.v, least.v, _CMP_NLT_UQ), p.v, e.n.v);
@@ -109,22 +109,9 @@ MERCER_INLINE Vec<T> exp_falling(Vec<T> x, Reduce reduce) {
 #else
     const Vec<T> zero(T(0));
     const Mask<T> gone = x < least;
-    const auto e = reduce(select(gone, zero, x));
+    const auto e = exp_reduce(select(gone, zero, x));
     return select(gone, zero, scale(fma(e.r, fma(e.r, exp_polynomial(e.r), one), one), e.n));
 #endif
-}
-template <class T>
-MERCER_INLINE Vec<T> exp_falling(Vec<T> x) {
-    return exp_falling(x, [](Vec<T> v) MERCER_STEP { return exp_reduce(v); });
-}
-/// exp(x) for an x ≤ 0 that is a rounded difference, thus off by up to 2^-25 |x| (double: 2^-54 |x|): what the
-/// low part of ln 2 would mend is 2^-28 |x| (2^-54.7 |x|), and left out.
-template <class T>
-MERCER_INLINE Vec<T> exp_of_difference(Vec<T> x) {
-    return exp_falling(x, [](Vec<T> v) MERCER_STEP {
-        const Vec<T> n = round_product(v, Ln2<T>::inverse);
-        return ExpReduced<T>{n, fma(n, Vec<T>(-Ln2<T>::high), v), v};
-    });
 }
 
 /// Σ exp x where an x is +∞: +∞, or NaN where there is one. Adds Σ x to a total.
