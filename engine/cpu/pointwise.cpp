@@ -68,10 +68,11 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
 
     const int64_t rows = walk.rows();
     const int64_t row_bytes = row_stride[size_t(operands)] * element;
+    const auto inputs_end = base.begin() + operands;
     bool stream = elements * element >= stream_from && (rows == 1 || row_bytes % 64 == 0);
     for (size_t k = 0; k < out.size(); ++k)
         stream = stream && reinterpret_cast<uintptr_t>(out_base[k]) % 64 == 0 &&
-                 std::find(base.begin(), base.end(), out_base[k]) == base.end();
+                 std::find(base.begin(), inputs_end, out_base[k]) == inputs_end;
     const auto block = [&](int64_t row, int64_t rows, int64_t col, int64_t n) {
         int64_t at[Walk::max_operands];
         walk.locate(row, at);

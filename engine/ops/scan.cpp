@@ -101,7 +101,7 @@ void scan_side_by_side(cpu::Scan op, const cpu::ScanArgs& all, const Tensor& x) 
     const SideBySide source(x);
     const int64_t n = all.n, element = source.element;
     source.for_blocks([&](int64_t first, int64_t rows) {
-        int64_t carry[SideBySide::rows], within[SideBySide::rows];
+        int64_t carry[SideBySide::rows] = {}, within[SideBySide::rows] = {};
         Scratch scratch;
         char* const turned = scratch.take<char>(rows * SideBySide::steps * element);
         for (int64_t c = 0; c < n; c += chunk) {

@@ -60,18 +60,20 @@ struct Block {
             cpu::gemm_kernels<T>().pack_rows(m, p.width, packed.side.q + i * p.width, p.width, 1,
                                              x.queries);
     }
-    /// Whether no log is larger in size than most_bounded.
-    bool bounded(const Stage<T>& x) const {
-        if (!std::isfinite(packed.longest)) return false;
+    LogBounds<T> bounds(const Stage<T>& x) const {
+        constexpr T unknown = std::numeric_limits<T>::infinity();
+        LogBounds<T> b{unknown, unknown, packed.slack};
+        if (!std::isfinite(packed.longest)) return b;
         T most(0);
         for (int64_t r = 0, rows; r < m; r += rows) {
             rows = cpu::strip_rows(cpu::gemm_kernels<T>().mr, m - r);
             const T norm = row_stages<T>().longest(p.width, rows, x.queries + r * p.width, rows);
-            if (!(norm <= most)) most = norm;
+            if (!std::isfinite(norm)) return b;
+            most = std::max(most, norm);
         }
-        return p.bound(most, packed.longest) <= T(most_bounded);
+        p.bound(most, packed.longest, b);
+        return b;
     }
-
     /// body(piece) for all that is seen.
     template <class Body>
     void for_pieces(TileView& view, Body body) {
@@ -152,19 +154,14 @@ struct Block {
         T *const max = to.statistics.of[0], *const share = to.statistics.of[1];
         std::fill_n(max, m, -std::numeric_limits<T>::infinity());
         TileView view(m, scratch);
-        const bool few = !to.entropy && bounded(x);
+        const LogBounds<T> limits = bounds(x);
         for_pieces(view, [&](const Piece& piece) {
             const int64_t r = piece.first;
             logs(piece, x);
-            T* const parts = x.parts + r * sum_lanes;
-            if (const LogTile<T> tile = log_tile(piece, view, x.z); few && !tile.seen) {
-                stages.soften_bounded(tile, max + r, parts);
-            } else {
-                stages.soften(tile, max + r, parts,
-                              to.entropy ? x.more_parts + r * sum_lanes : nullptr, x.factor);
+            if (stages.soften(log_tile(piece, view, x.z), limits, max + r, x.parts + r * sum_lanes,
+                              to.entropy ? x.more_parts + r * sum_lanes : nullptr, x.factor))
                 row_stages<T>().rescale(piece.rows, p.values, x.out + r * p.values, p.values,
                                         x.factor);
-            }
             drop(piece, x.z, x.keep);
             add_values(piece, x.z, x.out, x.wide);
         });

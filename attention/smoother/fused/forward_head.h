@@ -21,8 +21,8 @@ struct PackedHead {
     Skewed<T> relative, value_rows;
     const char* poisoned = nullptr;
     bool finite = true;  // else keys or values hold NaN or infinities, unless they were taken out
-    T longest =
-        std::numeric_limits<T>::infinity();  // ‖k‖² at most, where softmax's logs are bounded by it
+    T longest = std::numeric_limits<T>::infinity();  // ‖k‖² at most, if it bounds softmax's logs
+    T slack = T(0.5);                                // of softmax's maxima
 
     PackedHead(const Problem<T>& p, int64_t head, Scratch& scratch) {
         side = query_side(p, head, scratch);
@@ -37,6 +37,7 @@ struct PackedHead {
         T* const packed_inner = packed_keys + p.tiles() * key_tile;
         tiles.resize(size_t(p.tiles()));
         std::atomic<bool> all_finite{true};
+        std::atomic<bool> small{true};  // values
         std::vector<T> key_norms(size_t(p.tiles()));
         parallel_for(p.tiles(), p.piece(p.tiles(), 4), [&](int64_t begin, int64_t end) {
             for (int64_t t = begin; t < end; ++t) {
@@ -48,9 +49,9 @@ struct PackedHead {
                                   packed_values + t * value_tile, p.operand[Slot::values].row);
                 // Here, where they are in cache.
                 const T squares = p.squares(Slot::values, head, k.j, k.n), norm = longest_key(p, k);
-                const bool small = squares <= std::ldexp(T(1), most_bounded),
-                           known = std::isfinite(norm) && std::isfinite(squares);
-                key_norms[size_t(t)] = small && known ? norm : std::numeric_limits<T>::infinity();
+                const bool known = std::isfinite(norm) && std::isfinite(squares);
+                key_norms[size_t(t)] = known ? norm : std::numeric_limits<T>::infinity();
+                if (!(squares <= T(most_squares))) small = false;
                 if (!p.guarded && !known &&
                     !(p.finite(keys, head, k.j, k.n) && p.finite(Slot::values, head, k.j, k.n)))
                     all_finite = false;
@@ -58,6 +59,7 @@ struct PackedHead {
         });
         finite = all_finite;
         if (!finite) return;
+        if (small) slack = T(most_slack);
         if (p.affine)
             longest =
                 key_norms.empty() ? T(0) : *std::max_element(key_norms.begin(), key_norms.end());

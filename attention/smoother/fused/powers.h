@@ -19,7 +19,7 @@ MERCER_INLINE Vec<double> exp2_polynomial(Vec<double> r) {
                   0x1.e4cd9d76cb9d1p-28, 0x1.ea142231a29c4p-32, 0x1.c6d9a73db8e27p-36);
 }
 
-/// 2^x, within 1 ULP, for an x whose power is finite. Where that is no normal number, 0: what ends there in
+/// 2^x, within 1 ULP, for x ≤ 127 (double: 1023). Where that is no normal number, 0: what ends there in
 /// any case (padding and hidden scores, −∞) does not underflow, which costs processors more than a hundred
 /// cycles. NaN stays NaN. If `normal`, x is known not to be that small: the same bits.
 template <bool normal = false, class T>

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "attention/smoother/fused/pair_table.h"
@@ -110,9 +111,14 @@ struct Problem {
     bool finite(Slot slot, int64_t head, int64_t first, int64_t rows) const;
     /// Σ x² of rows.
     T squares(Slot slot, int64_t head, int64_t first, int64_t rows) const;
-    /// What no log is larger than in size, for squared norms of queries and keys up to these.
-    T bound(T query, T key) const {
-        return std::abs(log_score) * std::sqrt(query * key) + std::abs(log_norm) * key;
+    /// By Cauchy and Schwarz, from squared norms of queries and keys up to these. What squares lose by
+    /// underflow is added again.
+    void bound(T query, T key, LogBounds<T>& b) const {
+        const T lost = T(width) * std::numeric_limits<T>::min();
+        const T product = std::abs(log_score) * std::sqrt(query + lost) * std::sqrt(key + lost),
+                term = std::abs(log_norm) * (key + lost);
+        b.lower = product + term;
+        b.upper = product + (log_norm > T(0) ? term : T(0));
     }
     /// Looks for NaN and infinities in keys and values, and takes them out.
     void guard();

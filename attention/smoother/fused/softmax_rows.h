@@ -109,22 +109,29 @@ MERCER_APART void exponentials_and_moments(const LogTile<T>& t, const T* max, T*
     }
 }
 
-/// max ← the largest of the first logs that a row sees, if it is the first time that it sees any; of many
-/// logs 0 if that is less, so that it is at most as far from the largest of all as 0 may be.
+/// max ← the largest of the first logs that a row sees, if it is the first time that it sees any. It is near
+/// the largest of all as a rule; where just below 0, of many logs, 0 is as good and is exceeded by less.
+/// Returns the least of all rows.
 template <class T, bool terms>
-MERCER_APART void first_maxima(const LogTile<T>& t, T* max) {
+MERCER_APART T first_maxima(const LogTile<T>& t, T* max) {
+    T least = -lower_end<T>;
     for (int64_t r = 0; r < t.rows; ++r) {
         const PlainRow<T, terms> row(t, r);
-        if (max[r] != lower_end<T> || row.count() <= 0) continue;
-        Canonical<T, PlainMax> largest;
-        canonical_run<T>(
-            row.count() < canonical_lanes ? row.count() : canonical_lanes,
-            [&](int64_t i, int count, Vec<T>& part)
-                MERCER_STEP { part = PlainMax::join(part, row.raw(i, count)); },
-            largest);
-        const T first = row.of_raw(largest.total(), t.scale);
-        max[r] = first < T(0) && row.count() > canonical_lanes ? T(0) : first;
+        if (row.count() <= 0) continue;
+        if (max[r] == lower_end<T>) {
+            Canonical<T, PlainMax> largest;
+            canonical_run<T>(
+                row.count() < canonical_lanes ? row.count() : canonical_lanes,
+                [&](int64_t i, int count, Vec<T>& part)
+                    MERCER_STEP { part = PlainMax::join(part, row.raw(i, count)); },
+                largest);
+            const T first = row.of_raw(largest.total(), t.scale);
+            const bool just_below = first < T(0) && first > T(-8);
+            max[r] = just_below && row.count() > canonical_lanes ? T(0) : first;
+        }
+        least = max[r] < least ? max[r] : least;
     }
+    return least;
 }
 template <class T, bool terms>
 MERCER_APART void bounded_powers(const LogTile<T>& t, const T* max, T* parts) {
@@ -145,23 +152,27 @@ MERCER_APART void bounded_powers(const LogTile<T>& t, const T* max, T* parts) {
         add_parts(parts + r * sum_lanes, T(1), sum);
     }
 }
-template <class T>
-void soften_bounded(const LogTile<T>& t, T* max, T* parts) {
-    (t.column_terms ? first_maxima<T, true> : first_maxima<T, false>)(t, max);
-    (t.column_terms ? bounded_powers<T, true> : bounded_powers<T, false>)(t, max, parts);
-}
-
 // Three sweeps over the tile, for in each the rows are independent of each other: their maxima, what
-// those change, the exponentials.
+// those change, the exponentials. The last alone where no row's maximum can grow by more than the slack
+// and no power of two is too small.
 template <class T>
-void soften(const LogTile<T>& t, T* max, T* parts, T* moments, T* factor) {
-    const auto maxima = t.seen           ? flagged_maxima<T>
-                        : t.column_terms ? plain_maxima<T, true>
-                                         : plain_maxima<T, false>;
+bool soften(const LogTile<T>& t, const attention::LogBounds<T>& bounds, T* max, T* parts,
+            T* moments, T* factor) {
+    const bool terms = t.column_terms;
+    if (!t.seen && !moments) {
+        const T least = (terms ? first_maxima<T, true> : first_maxima<T, false>)(t, max);
+        if (bounds.upper - least <= bounds.slack &&
+            bounds.upper + bounds.lower <= T(Format<T>::bias - 2)) {
+            (terms ? bounded_powers<T, true> : bounded_powers<T, false>)(t, max, parts);
+            return false;
+        }
+    }
+    const auto maxima = t.seen  ? flagged_maxima<T>
+                        : terms ? plain_maxima<T, true>
+                                : plain_maxima<T, false>;
     maxima(t, factor);
-    // What is subtracted need not be the maximum itself: it stays where it is off by so little that no
-    // digit is lost, and nothing has to be made to fit. Entropies are exact.
-    const Vec<T> slack(moments ? T(0) : T(0.5));
+    // Where the maximum stays nothing has to be made to fit. Entropies are exact.
+    const Vec<T> slack(moments ? T(0) : bounds.slack);
     for_run<T>(t.rows, [&](int64_t i, int count) MERCER_STEP {
         const Vec<T> before = load(max + i, count, T(0)), here = load(factor + i, count, T(0)),
                      top = select(here > before + slack, here, before);
@@ -170,11 +181,15 @@ void soften(const LogTile<T>& t, T* max, T* parts, T* moments, T* factor) {
         store(select(same, Vec<T>(T(1)), power(before - top)), factor + i, count);
         store(top, max + i, count);
     });
-    if (moments) return exponentials_and_moments(t, max, parts, moments, factor);
-    const auto exponentials = t.seen           ? flagged_exponentials<T>
-                              : t.column_terms ? plain_exponentials<T, true>
-                                               : plain_exponentials<T, false>;
+    if (moments) {
+        exponentials_and_moments(t, max, parts, moments, factor);
+        return true;
+    }
+    const auto exponentials = t.seen  ? flagged_exponentials<T>
+                              : terms ? plain_exponentials<T, true>
+                                      : plain_exponentials<T, false>;
     exponentials(t, max, parts, factor);
+    return true;
 }
 
 template <class T>

@@ -9,9 +9,8 @@ namespace {
 
 template <class T>
 constexpr attention::WeightTable<T> table = {
-    soften<T>, soften_bounded<T>,  finish_softmax<T>, join<T>, unsoften<T>,
-    gather<T>, finish_division<T>, undivide<T>,       hide<T>, threshold<T>,
-    sparse<T>, escorts<T>,         unsparse<T>};
+    soften<T>,   finish_softmax<T>, join<T>,      unsoften<T>, gather<T>,  finish_division<T>,
+    undivide<T>, hide<T>,           threshold<T>, sparse<T>,   escorts<T>, unsparse<T>};
 
 }  // namespace
 

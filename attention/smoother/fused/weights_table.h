@@ -46,20 +46,27 @@ struct Statistics {
     }
 };
 
-/// Powers of two up to twice this, times sums of values whose squares are at most its power, are finite and
-/// normal numbers.
-inline constexpr int most_bounded = 40;
+/// What softmax's logs of a tile are between before there are any: −lower ≤ z ≤ upper, infinite if unknown.
+template <class T>
+struct LogBounds {
+    T upper, lower;
+    /// What is subtracted from the logs may be less than their maximum by so much.
+    T slack;
+};
+/// Sums of 2^most_slack times values whose squares add up to most_squares stay finite.
+inline constexpr int most_slack = 24;
+inline constexpr double most_squares = 0x1p100;
 
 enum class SparseKind : uint8_t { sparsemax, entmax15, entmax };
 
 template <class T>
 struct WeightTable {
-    /// z ← p = 2^{z − max}. max: the running maximum, or a little less; parts (rows × sum_lanes) += p, moments (or
-    /// nullptr) += p·(z − max), both made to fit a new maximum; factor: what that multiplies by.
-    void (*soften)(const LogTile<T>& t, T* max, T* parts, T* moments, T* factor);
-    /// The same of rows whose |z| is known to be at most most_bounded, without flags. Then any log that a row
-    /// sees does for its maximum, and stays it: no power of two is too large or too small.
-    void (*soften_bounded)(const LogTile<T>& t, T* max, T* parts);
+    /// z ← p = 2^{z − max}. max: the running maximum, or less by at most `slack`; parts (rows × sum_lanes) += p,
+    /// moments (or nullptr) += p·(z − max), both made to fit a new maximum. False: it has stayed what it
+    /// was in all rows; else factor: what sums of earlier tiles are to be multiplied by. The bounds save
+    /// the search for maxima, and do not show.
+    bool (*soften)(const LogTile<T>& t, const LogBounds<T>& bounds, T* max, T* parts, T* moments,
+                   T* factor);
     /// share ← 1/Σ; a row that saw nothing: max and share 0. entropy (or nullptr) from moments.
     void (*finish_softmax)(int64_t rows, T* max, const T* parts, const T* moments, T* share,
                            T* entropy);
