@@ -93,6 +93,31 @@ bool is_small(const GemmTable<T>& table, const Product<T>& x) {
            in_place(table, x);
 }
 
+/// Summed in lanes.
+template <class T>
+void multiply_in_lanes(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
+    constexpr int64_t few = 1024, l = sum_lanes<T>;
+    alignas(64) T packed[few];
+    std::optional<Scratch> scratch;
+    const T* b = x.b.data;
+    if (x.n > 1 || x.b.row != 1) {
+        const int64_t size = round_up(x.k, l) * x.n;
+        T* const to = size <= few ? packed : scratch.emplace().take<T>(size);
+        table.pack_lanes(x.n, x.k, x.b.data, x.b.row, x.b.col, to);
+        b = to;
+    }
+    const int64_t rows = threads == 1 ? x.m : round_up(divide_up(x.m, 4 * threads), l);
+    const auto multiply = [&](int64_t i, int64_t m) {
+        table.multiply_lanes(m, x.n, x.k, x.a.data + i * x.a.row, x.a.row, b,
+                             x.c.data + i * x.c.row, x.c.row, x.c.col, x.accumulate);
+        finish(part(x, i, m, 0, x.n));
+    };
+    if (threads == 1) return multiply(0, x.m);
+    parallel_for(divide_up(x.m, rows), 1, [&](int64_t begin, int64_t end) {
+        multiply(begin * rows, std::min(end * rows, x.m) - begin * rows);
+    });
+}
+
 /// c (+)= a·b by up to `threads` threads.
 template <class T>
 void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
@@ -100,6 +125,7 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
         if (!x.accumulate) clear(x);
         return finish(x);
     }
+    if (x.lanes) return multiply_in_lanes(table, x, threads);
     if (x.m <= 2 && x.b.col == 1 && x.c.col == 1) {
         // Columns of c that stay in L1 while the rows of b go by.
         const int64_t nc = caches().l1 / 2 / x.m / int64_t(sizeof(T));
@@ -162,7 +188,7 @@ template <class T>
 void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<const T> a,
                     const int64_t* a_offset, MatrixView<const T> b, const int64_t* b_offset,
                     MatrixView<T> c, const int64_t* c_offset, bool accumulate,
-                    const Epilogue<T>& after) {
+                    const Epilogue<T>& after, Order order) {
     if (batch <= 0 || m <= 0 || n <= 0) return;
     Product<T> all{m,
                    n,
@@ -172,14 +198,18 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
                    c,
                    accumulate,
                    after.any() ? &after : nullptr,
-                   {after.bias, 0, after.bias_step}};
+                   {after.bias, 0, after.bias_step},
+                   order == Order::by_shape && sums_in_lanes(m, n, k, a, b)};
     // The kernels want c's columns next to each other; and a few columns of b against many of aᵀ (as in the
     // gradient of a linear layer's weights) the other way round. Swapping a and b (cᵀ = bᵀaᵀ) keeps every
-    // chain as it is.
+    // sum as it is. Sums in lanes want one operand along memory, and few columns of the other.
     const GemmTable<T>& table = table_of(T{});
     const bool tall =
         a.row == 1 && b.col == 1 && n <= 2 * table.nr && m > 2 * n && k > 4 * table.nr;
-    if (n == 1 ? m > 1 : c.row == 1 ? c.col != 1 : tall) {
+    const bool swap = all.lanes ? m == 1 && b.row == 1
+                      : n == 1  ? m > 1
+                                : (c.row == 1 ? c.col != 1 : tall);
+    if (swap) {
         std::swap(all.m, all.n);
         std::swap(all.a, all.b);
         std::swap(a_offset, b_offset);
@@ -193,7 +223,7 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
         x.c.data += c_offset ? c_offset[at] : 0;
         return x;
     };
-    if (batch == 1 && is_small(table, all) && !gemm_by_openblas())
+    if (batch == 1 && !all.lanes && is_small(table, all) && !gemm_by_openblas())
         return multiply_in_place(table, entry(0));
     if (gemm_by_openblas()) {
         for (int64_t at = 0; at < batch; ++at) {
@@ -225,16 +255,17 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
 
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
-          MatrixView<T> c, bool accumulate, const Epilogue<T>& after) {
-    multiply_batch<T>(1, m, n, k, a, nullptr, b, nullptr, c, nullptr, accumulate, after);
+          MatrixView<T> c, bool accumulate, const Epilogue<T>& after, Order order) {
+    multiply_batch<T>(1, m, n, k, a, nullptr, b, nullptr, c, nullptr, accumulate, after, order);
 }
 
 template <class T>
 void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<const T> a,
                   const int64_t* a_offset, MatrixView<const T> b, const int64_t* b_offset,
                   MatrixView<T> c, const int64_t* c_offset, bool accumulate,
-                  const Epilogue<T>& after) {
-    multiply_batch<T>(batch, m, n, k, a, a_offset, b, b_offset, c, c_offset, accumulate, after);
+                  const Epilogue<T>& after, Order order) {
+    multiply_batch<T>(batch, m, n, k, a, a_offset, b, b_offset, c, c_offset, accumulate, after,
+                      order);
 }
 
 bool gemm_by_openblas() {
@@ -250,10 +281,10 @@ bool gemm_by_openblas() {
 
 #define MERCER_GEMM(T)                                                                         \
     template void gemm<T>(int64_t, int64_t, int64_t, MatrixView<const T>, MatrixView<const T>, \
-                          MatrixView<T>, bool, const Epilogue<T>&);                            \
+                          MatrixView<T>, bool, const Epilogue<T>&, Order);                     \
     template void gemm_batched<T>(int64_t, int64_t, int64_t, int64_t, MatrixView<const T>,     \
                                   const int64_t*, MatrixView<const T>, const int64_t*,         \
-                                  MatrixView<T>, const int64_t*, bool, const Epilogue<T>&);
+                                  MatrixView<T>, const int64_t*, bool, const Epilogue<T>&, Order);
 MERCER_GEMM(float)
 MERCER_GEMM(double)
 #undef MERCER_GEMM

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "engine/cpu/gemm_table.h"
 #include "engine/export.h"
 
 namespace mercer::cpu {
@@ -28,13 +29,33 @@ struct Epilogue {
     bool any() const { return alpha != T(1) || bias || activation; }
 };
 
+/// The orders that an element's sum may have. Each gives the same bits on every instruction set, for any
+/// blocking and any number of threads.
+///   chain     one chain of fma in ascending k, starting from 0 (or from c)
+///   lanes     step p goes to lane p mod L, L = sum_lanes<T>, each lane a chain of fma in ascending p from 0 on (steps
+///             are added up to a multiple of L: 0·0); then lanes j and j + h are joined for h = L/2, … 1; then c is
+///             added to, if it is accumulated
+/// by_shape takes lanes where sums_in_lanes says so, else chain.
+enum class Order { by_shape, chain };
+
+/// Whether by_shape sums in lanes: where k runs along memory and so few columns meet it that turning it across
+/// registers, as a chain must, would take longer than the product. That is for few columns of c
+/// and, one row alone, for columns of b that lie along memory. The first depends on no number of rows: a row's bits
+/// are the same in whatever batch it is computed. The second does: a row alone, times a matrix transposed in memory,
+/// may differ in rounding from the same row among others; who needs them alike takes `chain`.
+template <class T>
+constexpr bool sums_in_lanes(int64_t m, int64_t n, int64_t k, MatrixView<const T> a,
+                             MatrixView<const T> b) {
+    constexpr int64_t l = sum_lanes<T>;
+    return (a.col == 1 && n <= few_columns && k >= l * n) || (m == 1 && b.row == 1 && k >= l);
+}
+
 /// c(m×n) = a(m×k)·b(k×n), or c += with `accumulate`. Strides are arbitrary (transposes cost no
-/// copy beyond packing); c must not overlap a or b. Each element of c is one chain of fma in
-/// ascending k, starting from 0 (or from c): the same bits on every instruction set, for any
-/// blocking and any number of threads. Parallel over tiles of c. Cost 2mnk flops.
+/// copy beyond packing); c must not overlap a or b. Parallel over tiles of c. Cost 2mnk flops.
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
-          MatrixView<T> c, bool accumulate = false, const Epilogue<T>& after = {});
+          MatrixView<T> c, bool accumulate = false, const Epilogue<T>& after = {},
+          Order order = Order::by_shape);
 
 /// The same for `batch` independent products; entry i's operands start at offset[i] elements from
 /// data (an offset may repeat: a broadcast operand is not copied).
@@ -42,7 +63,7 @@ template <class T>
 void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<const T> a,
                   const int64_t* a_offset, MatrixView<const T> b, const int64_t* b_offset,
                   MatrixView<T> c, const int64_t* c_offset, bool accumulate = false,
-                  const Epilogue<T>& after = {});
+                  const Epilogue<T>& after = {}, Order order = Order::by_shape);
 
 /// Whether the environment says MERCER_GEMM=openblas, read once: then both functions above run on
 /// OpenBLAS, on one thread, with its rounding. MERCER_GEMM=mercer is the default; else ValueError.

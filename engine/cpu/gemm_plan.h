@@ -35,6 +35,7 @@ struct Product {
     bool accumulate;
     const Epilogue<T>* after;  // nullptr: nothing
     MatrixView<const T> bias;  // broadcast over c
+    bool lanes = false;        // sums in lanes, k along a's memory
 };
 
 /// Rows i … and columns j … of c.

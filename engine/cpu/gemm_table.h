@@ -8,6 +8,12 @@
 
 namespace mercer::cpu {
 
+/// Lanes of a sum along memory (gemm.h): a cache line.
+template <class T>
+inline constexpr int sum_lanes = int(64 / sizeof(T));
+/// Columns of such a product, at most.
+inline constexpr int64_t few_columns = 8;
+
 /// Rows of the next strip of at most mr. A last strip too short to keep the fma units busy shares with the
 /// one before.
 constexpr int strip_rows(int mr, int64_t left) {
@@ -65,6 +71,12 @@ struct GemmTable {
     /// c(m×n) (+)= a(m×k)·b(k×n), m 1 or 2, b's and c's columns contiguous; reads b row by row, once.
     void (*multiply_rows)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col,
                           const T* b, int64_t b_row, T* c, int64_t c_row, bool accumulate);
+    /// The same for any m and n <= few_columns, each element summed in lanes: a's rows along memory, b in pack_lanes' form
+    /// (or, n = 1, a contiguous column).
+    void (*multiply_lanes)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b,
+                           T* c, int64_t c_row, int64_t c_col, bool accumulate);
+    /// b(k×n), element (p, j) at b[p·row + j·col], to `out`: n·k elements, k rounded up to sum_lanes.
+    void (*pack_lanes)(int64_t n, int64_t k, const T* b, int64_t row, int64_t col, T* out);
     /// Strips of rows of a(m×k), element (i, p) at a[i·row + p·col], to `out`: m·k elements.
     void (*pack_rows)(int64_t m, int64_t k, const T* a, int64_t row, int64_t col, T* out);
     /// Panels of columns of b(k×n), element (p, j) at b[p·row + j·col], to `out`: n·k elements, n

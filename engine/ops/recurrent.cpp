@@ -94,12 +94,13 @@ struct Course {
     }
 };
 
-/// to(T·B × gates·H, rows `row` apart) = x·w_ihᵀ
+/// to(T·B × gates·H, rows `row` apart) = x·w_ihᵀ; of a step alone the same bits as among others.
 template <class T>
 void from_inputs(const Tensor& x, const Tensor& w_ih, Tensor& to) {
     const int64_t inputs = x.size(2);
     cpu::gemm<T>(x.size(0) * x.size(1), w_ih.size(0), inputs, {elements<T>(x), inputs, 1},
-                 {elements<T>(w_ih), 1, inputs}, {elements<T>(to), to.size(2), 1});
+                 {elements<T>(w_ih), 1, inputs}, {elements<T>(to), to.size(2), 1}, false, {},
+                 cpu::Order::chain);
 }
 
 template <class T>

@@ -1,4 +1,4 @@
-// gemm against the chain of fma it promises, bit for bit.
+// gemm against the sums it promises, bit for bit.
 #include "engine/cpu/gemm.h"
 
 #include <doctest/doctest.h>
@@ -75,6 +75,31 @@ void chain(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<co
         }
 }
 
+/// The second order, by its words.
+template <class T>
+void lanes(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
+           MatrixView<T> c, bool accumulate) {
+    constexpr int64_t l = 64 / sizeof(T);
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+            T sum[l] = {};
+            for (int64_t p = 0; p < (k + l - 1) / l * l; ++p)
+                sum[p % l] = std::fma(p < k ? a.data[i * a.row + p * a.col] : T(0),
+                                      p < k ? b.data[p * b.row + j * b.col] : T(0), sum[p % l]);
+            for (int64_t h = l / 2; h >= 1; h /= 2)
+                for (int64_t x = 0; x < h; ++x) sum[x] = sum[x] + sum[x + h];
+            T& out = c.data[i * c.row + j * c.col];
+            out = accumulate ? out + sum[0] : sum[0];
+        }
+}
+
+/// The order that the shape and the layouts choose.
+template <class T>
+void promised(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
+              MatrixView<T> c, bool accumulate) {
+    (cpu::sums_in_lanes(m, n, k, a, b) ? lanes<T> : chain<T>)(m, n, k, a, b, c, accumulate);
+}
+
 template <class T>
 bool same_bits(const std::vector<T>& x, const std::vector<T>& y) {
     return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0;
@@ -105,7 +130,7 @@ void check(int64_t m, int64_t n, int64_t k, Layout la, Layout lb, Layout lc, boo
     Matrix<T> a(m, k, la), b(k, n, lb), c(m, n, lc);
     a.fill(numbers), b.fill(numbers), c.fill(numbers);
     Matrix<T> expected = c;
-    chain(m, n, k, a.in(), b.in(), expected.out(), accumulate);
+    promised(m, n, k, a.in(), b.in(), expected.out(), accumulate);
     on_every_isa([&] {
         Matrix<T> actual = c;  // what lies between the rows must stay as it is, too
         cpu::gemm(m, n, k, a.in(), b.in(), actual.out(), accumulate);
@@ -118,7 +143,7 @@ constexpr int layouts = 5;
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("gemm: every element is one chain of fma", T, float, double) {
+TEST_CASE_TEMPLATE("gemm: every element is the sum promised", T, float, double) {
     uint64_t seed = 1;
     Numbers choice{sizeof(T)};
     for (int64_t m : sizes)
@@ -130,6 +155,68 @@ TEST_CASE_TEMPLATE("gemm: every element is one chain of fma", T, float, double) 
                 check<T>(m, n, k, Layout(choice.next() % layouts), Layout(choice.next() % layouts),
                          Layout(choice.next() % layouts), choice.next() % 2, seed);
             }
+}
+
+TEST_CASE_TEMPLATE("gemm: which sums are in lanes", T, float, double) {
+    constexpr int64_t l = 64 / sizeof(T);
+    const auto chosen = [](int64_t m, int64_t n, int64_t k, Layout la, Layout lb) {
+        Matrix<T> a(m, k, la), b(k, n, lb);
+        return cpu::sums_in_lanes(m, n, k, a.in(), b.in());
+    };
+    for (int64_t m : {1, 2, 300}) {  // never by the number of rows
+        CHECK(chosen(m, 1, l, Layout::rows, Layout::rows));
+        CHECK(chosen(m, 8, 8 * l, Layout::padded_rows, Layout::both));
+        CHECK_FALSE(chosen(m, 8, 8 * l - 1, Layout::rows, Layout::rows));
+        CHECK_FALSE(chosen(m, 9, 1000, Layout::rows, Layout::rows));
+        CHECK_FALSE(chosen(m, 2, 1000, Layout::both, Layout::rows));
+        CHECK(chosen(m, 16, 1000, Layout::rows, Layout::columns) == (m == 1));
+    }
+}
+
+TEST_CASE_TEMPLATE("gemm: sums in lanes, every width and tail", T, float, double) {
+    constexpr int64_t l = 64 / sizeof(T);
+    uint64_t seed = 100;
+    for (int64_t n = 1; n <= 8; ++n)
+        for (int64_t m : {1, 2, 5, 7, 16, 21, 33})
+            for (int64_t more : {0, 1, 7, 13}) {
+                const Layout from = Layout(seed % 2 ? Layout::rows : Layout::padded_rows);
+                check<T>(m, n, l * n + more, from, Layout(seed % layouts),
+                         Layout(seed / 3 % layouts), seed % 3 == 0, seed);
+                ++seed;
+            }
+    for (int64_t n : {3, 17, 40, 101})
+        for (int64_t k : {16, 100, 333})
+            for (Layout row : {Layout::rows, Layout::both})
+                check<T>(1, n, k, row, n % 2 ? Layout::columns : Layout::padded_columns,
+                         Layout(++seed % layouts), seed % 2, seed);
+}
+
+TEST_CASE_TEMPLATE("gemm: a row's bits do not depend on how many there are", T, float, double) {
+    const int64_t m = 37, k = 300;
+    for (int64_t n : {1, 2, 3, 4, 8, 9, 16, 40}) {
+        Numbers numbers{uint64_t(n)};
+        Matrix<T> a(m, k, Layout::rows), b(k, n, Layout::rows), c(m, n, Layout::rows),
+            d(m, n, Layout::rows);
+        a.fill(numbers), b.fill(numbers);
+        cpu::gemm(m, n, k, a.in(), b.in(), c.out());
+        for (int64_t rows : {1, 2, 5})
+            for (int64_t i = 0; i + rows <= m; i += rows) {
+                cpu::gemm<T>(rows, n, k, {a.memory.data() + i * k, k, 1}, b.in(),
+                             {d.memory.data() + i * n, n, 1});
+                CHECK(std::memcmp(d.memory.data() + i * n, c.memory.data() + i * n,
+                                  size_t(rows * n) * sizeof(T)) == 0);
+            }
+    }
+    // Columns along memory: where a row alone must be as among others, it is asked for.
+    Numbers numbers{5};
+    Matrix<T> a(m, k, Layout::rows), b(k, 40, Layout::columns), c(m, 40, Layout::rows),
+        d(m, 40, Layout::rows);
+    a.fill(numbers), b.fill(numbers);
+    cpu::gemm(m, 40, k, a.in(), b.in(), c.out());
+    for (int64_t i = 0; i < m; ++i)
+        cpu::gemm<T>(1, 40, k, {a.memory.data() + i * k, k, 1}, b.in(),
+                     {d.memory.data() + i * 40, 40, 1}, false, {}, cpu::Order::chain);
+    CHECK(same_bits(d.memory, c.memory));
 }
 
 TEST_CASE_TEMPLATE("gemm: k across several blocks", T, float, double) {
@@ -197,6 +284,8 @@ TEST_CASE_TEMPLATE("gemm: one thread and several give the same bits", T, float, 
     for (const auto& [m, n, k] : {std::array<int64_t, 3>{301, 290, 270},
                                   {1, 4000, 600},
                                   {2000, 40, 300},
+                                  {3001, 1, 600},
+                                  {2003, 7, 400},
                                   {9, 3001, 513},
                                   {601, 709, 501}}) {
         Numbers numbers{uint64_t(m)};
@@ -220,7 +309,8 @@ TEST_CASE_TEMPLATE("gemm: what c holds does not matter without accumulate", T, f
                                       {65, 67, 70},
                                       {20, 20, 0},
                                       {1, 33, 9},
-                                      {30, 1, 900}}) {
+                                      {30, 1, 900},
+                                      {30, 4, 901}}) {
                 const int64_t m = shape[0], n = shape[1], k = shape[2];
                 Numbers numbers{7};
                 Matrix<T> a(m, k, Layout::rows), b(k, n, Layout::rows), c(m, n, layout),
@@ -231,28 +321,29 @@ TEST_CASE_TEMPLATE("gemm: what c holds does not matter without accumulate", T, f
                         c.memory[size_t(i * c.row + j * c.col)] =
                             std::numeric_limits<T>::quiet_NaN();
                 cpu::gemm(m, n, k, a.in(), b.in(), c.out());
-                chain(m, n, k, a.in(), b.in(), expected.out(), false);
+                promised(m, n, k, a.in(), b.in(), expected.out(), false);
                 CHECK(same_bits(c.memory, expected.memory));
             }
     });
 }
 
 TEST_CASE_TEMPLATE("gemm: infinities and NaN stay in their row and column", T, float, double) {
-    on_every_isa([] {
-        const int64_t m = 37, n = 45, k = 41;
-        Numbers numbers{3};
-        Matrix<T> a(m, k, Layout::rows), b(k, n, Layout::columns), c(m, n, Layout::rows),
-            expected(m, n, Layout::rows);
-        a.fill(numbers), b.fill(numbers);
-        a.memory[size_t(36 * k + 40)] = std::numeric_limits<T>::quiet_NaN();
-        b.memory[size_t(44 * k + 3)] = std::numeric_limits<T>::infinity();
-        cpu::gemm(m, n, k, a.in(), b.in(), c.out());
-        chain(m, n, k, a.in(), b.in(), expected.out(), false);
-        for (int64_t i = 0; i < m * n; ++i) {
-            const T x = c.memory[size_t(i)], y = expected.memory[size_t(i)];
-            CHECK((x == y || (x != x && y != y)));
-        }
-    });
+    for (const int64_t n : {45, 3})
+        on_every_isa([n] {
+            const int64_t m = 37, k = 341;
+            Numbers numbers{3};
+            Matrix<T> a(m, k, Layout::rows), b(k, n, Layout::columns), c(m, n, Layout::rows),
+                expected(m, n, Layout::rows);
+            a.fill(numbers), b.fill(numbers);
+            a.memory[size_t(36 * k + 340)] = std::numeric_limits<T>::quiet_NaN();
+            b.memory[size_t((n - 1) * k + 3)] = std::numeric_limits<T>::infinity();
+            cpu::gemm(m, n, k, a.in(), b.in(), c.out());
+            promised(m, n, k, a.in(), b.in(), expected.out(), false);
+            for (int64_t i = 0; i < m * n; ++i) {
+                const T x = c.memory[size_t(i)], y = expected.memory[size_t(i)];
+                CHECK((x == y || (x != x && y != y)));
+            }
+        });
 }
 
 TEST_CASE_TEMPLATE("gemm: a negative zero survives where the chain keeps it", T, float, double) {
@@ -277,7 +368,8 @@ TEST_CASE_TEMPLATE("gemm_batched: offsets, broadcast operands, many small and fe
                               {2, 130, 128, 257},
                               {8, 100, 100, 8},
                               {40, 1, 64, 64},
-                              {6, 64, 1, 50}})
+                              {6, 64, 1, 50},
+                              {9, 20, 2, 70}})
         for (Layout lc : {Layout::rows, Layout::columns}) {
             const int64_t batch = shape[0], m = shape[1], n = shape[2], k = shape[3];
             CAPTURE(batch);
@@ -297,9 +389,10 @@ TEST_CASE_TEMPLATE("gemm_batched: offsets, broadcast operands, many small and fe
             for (bool accumulate : {false, true}) {
                 Matrix<T> expected = c;
                 for (int64_t i = 0; i < batch; ++i)
-                    chain<T>(m, n, k, {a.memory.data() + at_a[size_t(i)], a.row, a.col},
-                             {b.memory.data() + at_b[size_t(i)], b.row, b.col},
-                             {expected.memory.data() + at_c[size_t(i)], c.row, c.col}, accumulate);
+                    promised<T>(m, n, k, {a.memory.data() + at_a[size_t(i)], a.row, a.col},
+                                {b.memory.data() + at_b[size_t(i)], b.row, b.col},
+                                {expected.memory.data() + at_c[size_t(i)], c.row, c.col},
+                                accumulate);
                 on_every_isa([&] {
                     Matrix<T> actual = c;
                     cpu::gemm_batched<T>(batch, m, n, k, a.in(), at_a.data(), b.in(), at_b.data(),
@@ -380,6 +473,6 @@ TEST_CASE("gemm: the environment") {
     if (cpu::gemm_by_openblas())
         cpu::gemm_openblas<float>(n, n, n, a.in(), b.in(), theirs.out());
     else
-        chain(n, n, n, a.in(), b.in(), theirs.out(), false);
+        promised(n, n, n, a.in(), b.in(), theirs.out(), false);
     CHECK(same_bits(ours.memory, theirs.memory));
 }

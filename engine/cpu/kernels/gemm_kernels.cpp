@@ -1,6 +1,7 @@
 // Blocks of a product: packing, and the walk over tiles. Packing reads its source once and writes it
 // once; a block reads each operand once per strip or panel of the other.
 #include "engine/cpu/gemm_table.h"
+#include "engine/cpu/kernels/gemm_lanes.h"
 #include "engine/cpu/kernels/gemm_micro.h"
 #include "engine/cpu/kernels/gemm_pack.h"
 #include "engine/cpu/kernels/gemm_row.h"
@@ -175,8 +176,8 @@ void multiply(const GemmBlock<T>& x) {
 
 template <class T>
 constexpr cpu::GemmTable<T> table = {
-    tile_rows,   tile_columns<T>,  lanes<T>,     steps,
-    multiply<T>, multiply_rows<T>, pack_rows<T>, pack_columns<T>,
+    tile_rows,        tile_columns<T>,   lanes<T>,      steps,        multiply<T>,
+    multiply_rows<T>, multiply_lanes<T>, pack_lanes<T>, pack_rows<T>, pack_columns<T>,
 };
 
 }  // namespace

@@ -1,0 +1,194 @@
+// c(m×n) (+)= a(m×k)·b(k×n) for few columns, k along the memory of a: sums in lanes (engine/cpu/gemm.h). Memory
+// traffic: a once for each group of columns, b once per tile's rows, from L1 or L2.
+#pragma once
+
+#include "engine/cpu/gemm_table.h"
+#include "engine/cpu/kernels/gemm_micro.h"
+#include "engine/cpu/kernels/gemm_pack.h"
+#include "engine/simd/vec.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+using cpu::sum_lanes;
+
+// A tile's columns at most, and its elements: as many sums as stay in registers, or are joined at once.
+#if MERCER_SIMD == MERCER_SIMD_AVX512
+constexpr int lane_columns = 8, lane_elements = 16;
+#elif MERCER_SIMD == MERCER_SIMD_SCALAR
+constexpr int lane_columns = 1, lane_elements = 1;
+#else
+constexpr int lane_columns = 3, lane_elements = 6;
+#endif
+
+/// b (element (p, j) at b[p·row + j·col]) as sums in lanes read it: for each sum_lanes steps of k, one column after the
+/// other; zeros beyond k.
+template <class T>
+void pack_lanes(int64_t n, int64_t k, const T* b, int64_t row, int64_t col, T* out) {
+    constexpr int l = sum_lanes<T>;
+    for (int64_t p = 0; p < k; p += l)
+        for (int64_t j = 0; j < n; ++j, out += l) {
+            const T* const from = b + p * row + j * col;
+            const int count = k - p < l ? int(k - p) : l;
+            for (int x = 0; x < count; ++x) out[x] = from[x * row];
+            for (int x = count; x < l; ++x) out[x] = T(0);
+        }
+}
+
+#if MERCER_SIMD != MERCER_SIMD_SCALAR
+/// Of spans of `s` lanes within each `block` of two registers: the first (half 0) or second halves, x's and then y's.
+template <int block, int s, int half, class T, int... i>
+MERCER_INLINE Vec<T> halves(Vec<T> x, Vec<T> y, Ints<i...>) {
+    constexpr int n = Vec<T>::lanes, h = s / 2, spans = block / s;
+    return __builtin_shufflevector(x.v, y.v,
+                                   (i / block * block + i % block / h % spans * s + half * h +
+                                    i % h + (i % block / h < spans ? 0 : n))...);
+}
+/// Lanes j and j + s/2 of each span joined.
+template <int block, int s, class T>
+MERCER_INLINE Vec<T> fold(Vec<T> x, Vec<T> y) {
+    using Each = typename Count<Vec<T>::lanes>::type;
+    return halves<block, s, 0>(x, y, Each{}) + halves<block, s, 1>(x, y, Each{});
+}
+/// `count` registers `apart`, of which spans of s lanes are still to be summed, into the first.
+template <int block, int s, int count, class T>
+MERCER_INLINE void fold_all(Vec<T>* r, int apart) {
+    if constexpr (count > 1) {
+        MERCER_UNROLL for (int x = 0; x < count / 2; ++x) r[x * apart] =
+            fold<block, s>(r[2 * x * apart], r[(2 * x + 1) * apart]);
+        fold_all<block, s / 2, count / 2>(r, apart);
+    }
+}
+#endif
+
+/// As many registers as each has lanes: lane i of the result is the sum of register i's.
+template <class T>
+MERCER_INLINE Vec<T> join_lanes(Vec<T>* r) {
+#if MERCER_SIMD != MERCER_SIMD_SCALAR
+    // Whole 16 bytes first, then within them: no shuffle moves less than 16 bytes across.
+    constexpr int n = Vec<T>::lanes, cell = 16 / int(sizeof(T)), cells = n / cell;
+    MERCER_UNROLL for (int x = 0; x < cell; ++x) fold_all<n, n, cells>(r + x, cell);
+    fold_all<cell, cell, cell>(r, 1);
+#endif
+    return r[0];
+}
+
+/// out[i·columns + j] = Σ_p a[i, p]·b[p, j]; b packed, `n` columns in all.
+template <class T, int rows, int columns>
+void lane_tile(int64_t k, const T* a, int64_t a_row, const T* b, int64_t n, T* out) {
+    using V = Vec<T>;
+    constexpr int w = V::lanes, l = sum_lanes<T>, parts = l / w, elements = rows * columns,
+                  groups = (rows + 2) / 3;
+    V sum[elements][parts];
+    MERCER_UNROLL for (int e = 0; e < elements; ++e) MERCER_UNROLL for (int h = 0; h < parts; ++h)
+        sum[e][h] = V(T(0));
+    const T* group[groups];  // every third row, as in Rowwise
+    MERCER_UNROLL for (int g = 0; g < groups; ++g) {
+        group[g] = a + 3 * g * a_row;
+        asm("" : "+r"(group[g]));
+    }
+    for (; k >= l; k -= l, b += n * l) {
+        MERCER_UNROLL for (int h = 0; h < parts; ++h) {
+            V bv[columns];
+            MERCER_UNROLL for (int j = 0; j < columns; ++j) bv[j] = V::load(b + j * l + h * w);
+            MERCER_UNROLL for (int i = 0; i < rows; ++i) {
+                const V av = V::load(group[i / 3] + i % 3 * a_row + h * w);
+                MERCER_UNROLL for (int j = 0; j < columns; ++j) {
+                    V& s = sum[i * columns + j][h];
+                    if constexpr (columns == 1)
+                        s = fma(av, bv[j], s);  // straight from memory
+                    else if constexpr (sizeof(T) == 4)
+                        MERCER_FUSED(MERCER_FUSED_F32, s, av, bv[j]);
+                    else
+                        MERCER_FUSED(MERCER_FUSED_F64, s, av, bv[j]);
+                }
+            }
+        }
+        MERCER_UNROLL for (int g = 0; g < groups; ++g) group[g] += l;
+    }
+    if (k > 0) MERCER_UNROLL for (int h = 0; h < parts; ++h) {
+            const int left = int(k) - h * w, count = left < 0 ? 0 : left < w ? left : w;
+            MERCER_UNROLL for (int i = 0; i < rows; ++i) {
+                const V av = V::load(group[i / 3] + i % 3 * a_row + h * w, count, T(0));
+                MERCER_UNROLL for (int j = 0; j < columns; ++j) {
+                    V& s = sum[i * columns + j][h];
+                    s = fma(av, V::load(b + j * l + h * w, count, T(0)), s);
+                }
+            }
+        }
+    MERCER_UNROLL for (int e = 0; e < elements; e += w) {
+        V r[w];
+        MERCER_UNROLL for (int x = 0; x < w; ++x) {
+            if (e + x >= elements) {
+                r[x] = V(T(0));
+                continue;
+            }
+            V* const s = sum[e + x];
+            MERCER_UNROLL for (int h = parts / 2; h >= 1; h /= 2)
+                MERCER_UNROLL for (int q = 0; q < h; ++q) s[q] = s[q] + s[q + h];
+            r[x] = s[0];
+        }
+        join_lanes(r).store(out + e);
+    }
+}
+
+/// One group of columns: tiles of as many rows as fit, the last begun earlier where it would be short.
+template <class T, int columns>
+void lane_rows(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b, T* c,
+               int64_t c_row, int64_t c_col, bool accumulate) {
+    constexpr int rows = lane_elements / columns;
+    T out[rows * columns + 64 / sizeof(T)];
+    const auto keep = [&](int64_t i, int count, const T* from) {
+        if (columns == 1 && c_row == 1 && !accumulate && count == rows) {
+            __builtin_memcpy(c + i, from, rows * sizeof(T));
+            return;
+        }
+        for (int r = 0; r < count; ++r, from += columns) {
+            T* const to = c + (i + r) * c_row;
+            if (c_col == 1 && !accumulate)
+                __builtin_memcpy(to, from, columns * sizeof(T));
+            else
+                MERCER_UNROLL for (int j = 0; j < columns; ++j) to[j * c_col] =
+                    accumulate ? to[j * c_col] + from[j] : from[j];
+        }
+    };
+    int64_t i = 0;
+    for (; i + rows <= m; i += rows) {
+        lane_tile<T, rows, columns>(k, a + i * a_row, a_row, b, n, out);
+        keep(i, rows, out);
+    }
+    if (2 * (m - i) > rows && m >= rows) {
+        const int again = int(i + rows - m);
+        lane_tile<T, rows, columns>(k, a + (m - rows) * a_row, a_row, b, n, out);
+        keep(i, rows - again, out + again * columns);
+        return;
+    }
+    for (; i < m; ++i) {
+        lane_tile<T, 1, columns>(k, a + i * a_row, a_row, b, n, out);
+        keep(i, 1, out);
+    }
+}
+
+template <class T, int columns>
+void lane_group(int count, int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b,
+                T* c, int64_t c_row, int64_t c_col, bool accumulate) {
+    if (count == columns)
+        return lane_rows<T, columns>(m, n, k, a, a_row, b, c, c_row, c_col, accumulate);
+    if constexpr (columns > 1)
+        lane_group<T, columns - 1>(count, m, n, k, a, a_row, b, c, c_row, c_col, accumulate);
+}
+
+template <class T>
+void multiply_lanes(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b, T* c,
+                    int64_t c_row, int64_t c_col, bool accumulate) {
+    const int groups = int((n + lane_columns - 1) / lane_columns);
+    for (int g = 0, j = 0; g < groups; ++g) {
+        const int count = (int(n) - j + groups - g - 1) / (groups - g);
+        lane_group<T, lane_columns>(count, m, n, k, a, a_row, b + j * sum_lanes<T>, c + j * c_col,
+                                    c_row, c_col, accumulate);
+        j += count;
+    }
+}
+
+}  // namespace
+}  // namespace mercer::MERCER_ISA
