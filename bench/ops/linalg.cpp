@@ -42,9 +42,15 @@ void add_ops_linalg() {
         [](const Tensor& a, const Tensor&) { return logdet(a); });
     add("inverse/1024", 2 * n3, big, {1}, false,
         [](const Tensor& a, const Tensor&) { return inverse(a); });
-    add(
-        "eigh/256", 9 * 256.0 * 256 * 256, {256, 256}, {1}, true,
-        [](const Tensor& a, const Tensor&) { return eigh(a).first; }, "LAPACK's syevd, one thread");
+    const auto eigen = [](const Tensor& a, const Tensor&) { return eigh(a).first; };
+    for (const Shape& shape : {Shape{256, 256}, big, Shape{512, 64, 64}, many}) {
+        const double order = double(shape.back()), count = double(mercer::count(shape));
+        add("eigh/" + (shape.rank() == 3 ? std::to_string(shape[0]) + "x" : "") +
+                std::to_string(shape.back()) +
+                (shape.rank() == 3 ? "x" + std::to_string(shape.back()) : ""),
+            9 * count * order, shape, {1}, true, eigen,
+            "memory: a reflection meets the matrix before the next is known");
+    }
     add_op("diagonal/1024", {.bound = "a view"}, [](DType dtype) {
         return
             [x = randn(Key{1, 1}, {1024, 1024}, dtype)] { benchmark::DoNotOptimize(diagonal(x)); };

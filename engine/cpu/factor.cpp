@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/cpu/dispatch.h"
-#include "engine/cpu/gemm_plan.h"
 #include "engine/cpu/triangle.h"
 
 namespace mercer {
@@ -18,10 +17,6 @@ int64_t half_of(int64_t n, int64_t unit) { return round_up(n / 2, unit); }
 /// Columns to factor before the others, which then meet them as one product.
 int64_t left_of(int64_t n, int64_t unit) { return std::min<int64_t>(256, half_of(n, unit)); }
 
-template <class T>
-MatrixView<T> at(MatrixView<T> x, int64_t i, int64_t j) {
-    return {x.data + i * x.row + j * x.col, x.row, x.col};
-}
 template <class T>
 MatrixView<const T> read(MatrixView<T> x) {
     return {x.data, x.row, x.col};
@@ -75,38 +70,6 @@ void solve_panels(int64_t n, int64_t k, MatrixView<const T> t, bool lower, bool 
                 }
             }
         });
-}
-
-/// c −= a·b, b (k × n) in panels, or (`lower`, m = n) what is of it on and below the diagonal, and a little above.
-template <class T>
-void subtract_panels(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, const T* b,
-                     MatrixView<T> c, bool lower) {
-    const GemmTable<T>& table = gemm_kernels<T>();
-    const int64_t nr = table.nr, mr = table.mr, rows = divide_up(96, mr) * mr,
-                  blocks = divide_up(m, rows);
-    parallel_for(blocks, grain_for(rows * n * k / 32), [&](int64_t begin, int64_t end) {
-        Scratch scratch;
-        T* const strips = scratch.take<T>(rows * std::min(k, depth));
-        for (; begin < end; ++begin) {
-            const int64_t i = (blocks - 1 - begin) * rows, count = std::min(rows, m - i),
-                          right = lower ? i + count : n;
-            for (int64_t p = 0; p < k; p += depth) {
-                const int64_t steps = std::min(depth, k - p);
-                const MatrixView<const T> from = at(a, i, p);
-                table.pack_rows(count, steps, from.data, from.row, from.col, strips);
-                for (int64_t e = 0; e < count * steps; ++e) strips[e] = -strips[e];
-                for (int64_t j = 0; j < right; j += nr) {
-                    const int64_t columns = std::min(nr, n - j),
-                                  width = panel_width(table, columns);
-                    // Strips above the diagonal; the last two share their rows.
-                    int64_t above = lower ? std::max<int64_t>(0, j - i) / mr * mr : 0;
-                    while (above > 0 && count - above < 2 * mr) above -= mr;
-                    multiply_panel(table, count - above, columns, steps, strips + above * steps,
-                                   b + j * k + p * width, at(c, i + above, j).data, c.row, true);
-                }
-            }
-        }
-    });
 }
 
 }  // namespace

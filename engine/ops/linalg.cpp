@@ -1,14 +1,14 @@
 #include "engine/ops/linalg.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
+#include <mutex>
 
+#include "engine/cpu/eigen.h"
 #include "engine/cpu/factor.h"
 #include "engine/cpu/layout.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/lapack.h"
 #include "engine/operation.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
@@ -49,24 +49,24 @@ Shape joined(const Shape& batch, int64_t rows, int64_t columns) {
 
 Tensor fresh_copy(const Tensor& x) { return x.is_contiguous() ? x.clone() : x.contiguous(); }
 
-// body(i) for every matrix of the batch; the first failing one is named, whatever the number of threads.
+// body(i) for every matrix of the batch, one plus the column where it fails, or 0; the first failing matrix is named, whatever
+// the number of threads.
 template <class Body>
 void for_batch(int64_t batch, int64_t cost, const char* operation, const char* complaint,
                Body body) {
-    std::atomic<int64_t> failed{INT64_MAX}, where{0};
+    std::mutex mutex;
+    int64_t failed = INT64_MAX, where = 0;
     parallel_for(batch, grain_for(cost), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
             if (const int64_t column = body(i); column != 0) {
-                int64_t first = failed.load();
-                while (i < first && !failed.compare_exchange_weak(first, i)) {
-                }
-                if (failed.load() == i) where = column;
+                const std::lock_guard lock(mutex);
+                if (i < failed) failed = i, where = column;
             }
     });
     if (failed != INT64_MAX)
-        throw NumericalError(operation, "matrix " + std::to_string(failed.load()) +
-                                            " of the batch " + complaint + " (at column " +
-                                            std::to_string(where.load() - 1) + ")");
+        throw NumericalError(operation, "matrix " + std::to_string(failed) + " of the batch " +
+                                            complaint + " (at column " + std::to_string(where - 1) +
+                                            ")");
 }
 
 template <class F>
@@ -195,29 +195,25 @@ std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     check_square(name, in[0]);
     const int64_t n = in[0].size(-1), batch = n ? in[0].count() / (n * n) : 0;
-    // LAPACK's columns are our rows: it reads the upper triangle of its matrix, our lower one.
-    const Tensor rows = fresh_copy(in[0]);
     Shape values_shape = batch_of(in[0].shape());
     values_shape.push_back(n);
-    const Tensor values = Tensor::empty(values_shape, in[0].dtype());
-    with_type(rows.dtype(), [&]<class T>(T) {
-        T *v = static_cast<T*>(rows.raw()), *l = static_cast<T*>(values.raw());
-        for (int64_t i = 0; i < batch; ++i, v += n * n, l += n) {
-            for (int64_t k = 0; k < n * n; ++k)
-                if (!std::isfinite(v[k]))
-                    throw NumericalError(
-                        name, "matrix " + std::to_string(i) + " of the batch is not finite");
-            lapack::eigh(n, v, l);
-            for (int64_t r = 0; r < n; ++r) {  // the largest component of a vector is positive
-                T* row = v + r * n;
-                const T* largest = std::max_element(
-                    row, row + n, [](T a, T b) { return std::abs(a) < std::abs(b); });
-                if (*largest < 0)
-                    for (int64_t k = 0; k < n; ++k) row[k] = -row[k];
-            }
-        }
+    const Tensor reduced = fresh_copy(in[0]), vectors = Tensor::empty(in[0].shape(), in[0].dtype()),
+                 values = Tensor::empty(values_shape, in[0].dtype());
+    with_type(values.dtype(), [&]<class T>(T) {
+        T *const a = static_cast<T*>(reduced.raw()), *const v = static_cast<T*>(vectors.raw()),
+                 *const l = static_cast<T*>(values.raw());
+        for_batch(batch, n * n * n, name, "is not finite", [&](int64_t i) {
+            T* const matrix = a + i * n * n;
+            const T* wrong =
+                std::find_if_not(matrix, matrix + n * n, [](T x) { return std::isfinite(x); });
+            if (wrong != matrix + n * n) return (wrong - matrix) % n + 1;
+            if (!cpu::eigh(n, matrix, l + i * n, v + i * n * n))
+                throw NumericalError(
+                    name, "matrix " + std::to_string(i) + " of the batch: QL did not converge");
+            return int64_t{0};
+        });
     });
-    return {values, transpose(rows).contiguous()};
+    return {values, vectors};
 }
 
 Tensor cholesky(const Tensor& a) { return compute<Cholesky>({}, {&a, 1}); }

@@ -84,7 +84,7 @@ Matrix eigen(Matrix a) {
     for (int sweep = 0; sweep < 60; ++sweep)
         for (size_t p = 0; p < n; ++p)
             for (size_t q = p + 1; q < n; ++q) {
-                if (a[p][q] == 0) continue;
+                if (std::abs(a[p][q]) <= 1e-20L * std::abs(a[p][p] - a[q][q])) continue;
                 const Real angle = std::atan2(2 * a[p][q], a[q][q] - a[p][p]) / 2;
                 const Real c = std::cos(angle), s = std::sin(angle);
                 for (size_t k = 0; k < n; ++k) {
@@ -251,6 +251,7 @@ void solves(std::vector<Case>& list, const std::vector<std::pair<Input, Input>>&
 void add_linalg(std::vector<Case>& list, bool big) {
     if (big) {
         factorisations(list, {{{150, 150}}, {{9, 70, 70}, Layout::transposed}});
+        eigenvalues(list, {{{70, 70}}, {{3, 41, 41}, Layout::transposed}});
         solves(list, {{{{131, 131}}, {{131, 300}}}, {{{4, 70, 70}}, {{4, 70, 3}}}});
         return;
     }

@@ -1,6 +1,7 @@
 // Errors, blocks and batches of linear algebra; its values and derivatives are in tests/cases/linalg.cpp.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -67,8 +68,10 @@ TEST_CASE("matrices wider than what is packed at a time, and any number of threa
         std::vector<Tensor> first;
         for (const int count : {1, 2, 5}) {
             set_thread_count(count);
-            std::vector<Tensor> all{inverse(x), solve(x, gram), cholesky(gram),
-                                    triangular_solve(gram, x, false, false)};
+            const auto [values, vectors] = eigh(gram);
+            std::vector<Tensor> all{inverse(x),     solve(x, gram),
+                                    cholesky(gram), triangular_solve(gram, x, false, false),
+                                    values,         vectors};
             if (first.empty()) first = all;
             for (size_t i = 0; i < all.size(); ++i)
                 CHECK(std::memcmp(all[i].raw(), first[i].raw(),
@@ -76,6 +79,71 @@ TEST_CASE("matrices wider than what is packed at a time, and any number of threa
         }
         set_thread_count(threads);
     }
+}
+
+namespace {
+
+// Symmetric matrices that are hard for one step or another of an eigenvalue algorithm.
+std::vector<std::pair<const char*, Tensor>> spectra(int64_t n) {
+    const Tensor eye = identity(n, DType::f64), ones = Tensor::ones({n, n}, DType::f64),
+                 x = randn(Key{9, uint64_t(n)}, {n, n}, DType::f64), symmetric = x + transpose(x),
+                 thin = slice(x, 1, 0, std::min<int64_t>(3, n));
+    Tensor glued = Tensor::zeros({n, n}, DType::f64), graded = glued.clone(),
+           laplace = glued.clone();
+    const auto put = [n](Tensor& a, int64_t i, int64_t j, double v) {
+        a.mutable_data<double>()[i * n + j] = a.mutable_data<double>()[j * n + i] = v;
+    };
+    for (int64_t i = 0; i < n; ++i) {
+        put(glued, i, i, std::abs(double(i % 21) - 10));
+        put(laplace, i, i, 2);
+        if (i > 0) put(glued, i, i - 1, i % 21 ? 1 : 1e-7), put(laplace, i, i - 1, -1);
+        for (int64_t j = 0; j <= i; ++j)
+            put(graded, i, j, std::pow(10.0, -double(i % 30)) * double(1 + i * j % 7));
+    }
+    return {{"one eigenvalue", eye},
+            {"zero", eye * 0.0},
+            {"rank one", ones},
+            {"rank three", matmul(thin, transpose(thin))},
+            {"random", symmetric},
+            {"pairs as good as equal", glued},
+            {"graded", graded},
+            {"its own tridiagonal form", laplace},
+            {"squares vanish", symmetric * 1e-30},
+            {"squares overflow", symmetric * 1e30},
+            {"subnormal", symmetric * 1e-42}};
+}
+
+}  // namespace
+
+TEST_CASE("eigenvectors of hard matrices are orthonormal and of small residual") {
+    reduced_under_emulation("eigenvectors of matrices of order 17 to 420");
+    const std::vector<int64_t> orders = emulated
+                                            ? std::vector<int64_t>{1, 41, 90}
+                                            : std::vector<int64_t>{1, 2, 17, 40, 41, 90, 130, 420};
+    for (const int64_t n : orders)
+        for (const auto& [what, a] : spectra(n))
+            for (const DType dtype : {DType::f32, DType::f64}) {
+                CAPTURE(n);
+                CAPTURE(what);
+                CAPTURE(int(dtype));
+                const Tensor x = cast(a, dtype);
+                const auto [l, v] = eigh(x);
+                const Tensor values = cast(l, DType::f64), vectors = cast(v, DType::f64),
+                             exact = cast(x, DType::f64);
+                const double eps = (8 + 3 * std::sqrt(double(n))) *
+                                   (dtype == DType::f32 ? 0x1p-24 : 0x1p-53),
+                             scale = largest(sum(abs(exact), {-1})),
+                             // A subnormal matrix has no more digits than this.
+                    quantum = dtype == DType::f32 ? 0x1p-149 : 0x1p-1074;
+                CHECK(largest(matmul(vectors * values, transpose(vectors)) - exact) <=
+                      eps * scale + double(n) * quantum);
+                CHECK(largest(matmul(transpose(vectors), vectors) - identity(n, DType::f64)) <=
+                      eps);
+                if (n > 1)
+                    CHECK(min(slice(values, 0, 1, n) - slice(values, 0, 0, n - 1)).item<double>() >=
+                          0);
+                CHECK(largest(max(vectors, {0}) - max(abs(vectors), {0})) == 0);
+            }
 }
 
 TEST_CASE("the column that stops a blocked factorisation is named") {
@@ -94,6 +162,23 @@ TEST_CASE("what is wrong is named") {
     CHECK(message_of([&] {
               cholesky(stack(std::vector{eye, eye, bad}, 0));
           }).find("matrix 2 of the batch") != std::string::npos);
+    // Of several, the first matrix, and its own column.
+    std::vector<Tensor> many(64, eye);
+    for (size_t i = 5; i < many.size(); ++i) {
+        many[i] = eye.clone();
+        many[i].mutable_data<float>()[i % 3 * 4] = -1;
+    }
+    const int threads = thread_count();
+    for (const int count : {1, 4})
+        for (int times = 0; times < 20; ++times) {
+            set_thread_count(count);
+            CHECK(message_of([&] {
+                      cholesky(stack(many, 0));
+                  }).find("matrix 5 of the batch is not positive") != std::string::npos);
+            CHECK(message_of([&] { cholesky(stack(many, 0)); }).find("(at column 2)") !=
+                  std::string::npos);
+        }
+    set_thread_count(threads);
     CHECK_THROWS_AS(cholesky(eye * std::numeric_limits<double>::quiet_NaN()), NumericalError);
     CHECK_THROWS_AS(eigh(eye * std::numeric_limits<double>::infinity()), NumericalError);
     CHECK_THROWS_AS(inverse(Tensor::zeros({3, 3})), NumericalError);

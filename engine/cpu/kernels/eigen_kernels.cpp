@@ -1,0 +1,288 @@
+// Householder reduction's products, and implicit QL on a small tridiagonal matrix.
+//   y = A x from the lower triangle: y_i += a_ij x_j and y_j += a_ij x_i with one load of a_ij
+// A matrix row is read once per product, n²/2 elements; the sums of a group of rows stay in registers.
+#include "engine/cpu/eigen_table.h"
+#include "engine/cpu/kernels/eigen_lanes.h"
+
+#define MERCER_UNROLL _Pragma("GCC unroll 8")
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+constexpr int group = 8;  // rows whose triangle at the diagonal is done as one
+#if MERCER_SIMD == MERCER_SIMD_AVX512
+constexpr int together = 8;  // rows whose sums are in registers
+#else
+constexpr int together = 4;
+#endif
+
+template <class T>
+MERCER_INLINE T scalar_fma(T a, T b, T c) {
+    T out[Vec<T>::lanes];
+    fma(Vec<T>(a), Vec<T>(b), Vec<T>(c)).store(out);
+    return out[0];
+}
+template <class T>
+MERCER_INLINE T root(T x) {
+    T out[Vec<T>::lanes];
+    sqrt(Vec<T>(x)).store(out);
+    return out[0];
+}
+
+/// Columns [0, whole) of rows i …: `sum` goes across, sums_j down, both in ascending order.
+template <int rows, class T>
+MERCER_INLINE void multiply_rows(int64_t i, int64_t whole, const T* a, int64_t a_row, const T* x,
+                                 T* sums, Line<T>* sum) {
+    using L = Line<T>;
+    L across_sum[rows], factor[rows];
+    MERCER_UNROLL for (int r = 0; r < rows; ++r) across_sum[r] = L(T(0)), factor[r] = L(x[i + r]);
+    for (int64_t j = 0; j < whole; j += L::width) {
+        const L across_x = L::load(x + j);
+        L down = L::load(sums + j);
+        MERCER_UNROLL for (int r = 0; r < rows; ++r) {
+            const L part = L::load(a + (i + r) * a_row + j);
+            across_sum[r].add(part, across_x);
+            down.add(part, factor[r]);
+        }
+        down.store(sums + j);
+    }
+    MERCER_UNROLL for (int r = 0; r < rows; ++r) sum[r] = across_sum[r];
+}
+
+// i a multiple of `group`, so that what is left before the diagonal is less than a line. There, sums_j meets the group's rows
+// below j first and row j, with a_jj x_j, last.
+template <int rows, class T>
+MERCER_INLINE void multiply_group(int64_t i, const T* a, int64_t a_row, const T* x, T* sums) {
+    using L = Line<T>;
+    const int64_t whole = i / L::width * L::width, before = i - whole;
+    L sum[rows];
+    constexpr int part_rows = rows % together == 0 ? together : 1;
+    for (int r = 0; r < rows; r += part_rows)
+        multiply_rows<part_rows>(i + r, whole, a, a_row, x, sums, sum + r);
+    const L across_x = L::load(x + whole, before + rows, T(0));
+    L down = L::load(sums + whole, before, T(0));
+    T ends[L::width] = {};
+    MERCER_UNROLL for (int r = 0; r < rows; ++r) {
+        const T* row = a + (i + r) * a_row;
+        const L part = L::load(row + whole, before + r, T(0));
+        sum[r].add(part, across_x);
+        down.add(part, L(x[i + r]));
+        ends[before + r] = scalar_fma(row[i + r], x[i + r], sum[r].total());
+    }
+    const L end = L::load(ends);
+    MERCER_UNROLL for (int w = 0; w < L::registers; ++w) down.part[w] += end.part[w];
+    down.store(sums + whole, before + rows);
+}
+
+template <class T>
+void multiply(int64_t first, int64_t last, const T* a, int64_t a_row, const T* x, T* sums) {
+    static_assert(Line<T>::width % group == 0);
+    for (int64_t j = 0; j < first; ++j) sums[j] = T(0);
+    int64_t i = first;
+    for (; i + group <= last; i += group) multiply_group<group>(i, a, a_row, x, sums);
+    switch (last - i) {
+#define MERCER_ROWS(n) \
+    case n: return multiply_group<n>(i, a, a_row, x, sums);
+        MERCER_ROWS(1)
+        MERCER_ROWS(2)
+        MERCER_ROWS(3)
+        MERCER_ROWS(4)
+        MERCER_ROWS(5)
+        MERCER_ROWS(6)
+        MERCER_ROWS(7)
+#undef MERCER_ROWS
+        default:;
+    }
+}
+
+template <int rows, class T>
+MERCER_INLINE void dots_group(int64_t n, const T* m, int64_t row, const T* x, T* out) {
+    using L = Line<T>;
+    L sum[rows];
+    MERCER_UNROLL for (int r = 0; r < rows; ++r) sum[r] = L(T(0));
+    int64_t j = 0;
+    for (; j + L::width <= n; j += L::width) {
+        const L v = L::load(x + j);
+        MERCER_UNROLL for (int r = 0; r < rows; ++r) sum[r].add(L::load(m + r * row + j), v);
+    }
+    if (j < n) {
+        const L v = L::load(x + j, n - j, T(0));
+        for (int r = 0; r < rows; ++r) sum[r].add(L::load(m + r * row + j, n - j, T(0)), v);
+    }
+    for (int r = 0; r < rows; ++r) out[r] = sum[r].total();
+}
+
+template <class T>
+void dots(int64_t rows, int64_t n, const T* m, int64_t row, const T* x, T* out) {
+    int64_t i = 0;
+    for (; i + 4 <= rows; i += 4) dots_group<4>(n, m + i * row, row, x, out + i);
+    for (; i < rows; ++i) dots_group<1>(n, m + i * row, row, x, out + i);
+}
+
+template <class T>
+void add_rows(int64_t rows, int64_t n, const T* m, int64_t row, const T* factor, T* y) {
+    constexpr int lanes = Vec<T>::lanes, width = 4;
+    int64_t j = 0;
+    for (; j + width * lanes <= n; j += width * lanes) {
+        Vec<T> sum[width];
+        MERCER_UNROLL for (int w = 0; w < width; ++w) sum[w] = Vec<T>::load(y + j + w * lanes);
+        for (int64_t t = 0; t < rows; ++t) {
+            const Vec<T> f(factor[t]);
+            MERCER_UNROLL for (int w = 0; w < width; ++w) sum[w] =
+                fma(f, Vec<T>::load(m + t * row + j + w * lanes), sum[w]);
+        }
+        MERCER_UNROLL for (int w = 0; w < width; ++w) sum[w].store(y + j + w * lanes);
+    }
+    for (; j < n; j += lanes) {
+        const int count = int(n - j < lanes ? n - j : lanes);
+        Vec<T> sum = Vec<T>::load(y + j, count, T(0));
+        for (int64_t t = 0; t < rows; ++t)
+            sum = fma(Vec<T>(factor[t]), Vec<T>::load(m + t * row + j, count, T(0)), sum);
+        sum.store(y + j, count);
+    }
+}
+
+template <class T>
+void reflect(int64_t rows, int64_t n, T* m, int64_t row, const T* x, T tau) {
+    T factor[4];
+    for (int64_t i = 0; i < rows; i += 4) {
+        const int64_t count = rows - i < 4 ? rows - i : 4;
+        dots(count, n, m + i * row, row, x, factor);
+        for (int64_t r = 0; r < count; ++r) {
+            factor[r] *= -tau;
+            add_rows<T>(1, n, x, 0, factor + r, m + (i + r) * row);
+        }
+    }
+}
+
+template <class T>
+void rotate(int64_t n, T* x, T* y, T c, T s) {
+    constexpr int lanes = Vec<T>::lanes;
+    for (int64_t j = 0; j < n; j += lanes) {
+        const int count = int(n - j < lanes ? n - j : lanes);
+        const Vec<T> p = Vec<T>::load(x + j, count, T(0)), q = Vec<T>::load(y + j, count, T(0));
+        fma(Vec<T>(c), p, Vec<T>(s) * q).store(x + j, count);
+        fma(Vec<T>(c), q, Vec<T>(-s) * p).store(y + j, count);
+    }
+}
+
+template <class T>
+T largest(int64_t n, const T* x) {
+    constexpr int lanes = Vec<T>::lanes;
+    Vec<T> most[4] = {T(0), T(0), T(0), T(0)};
+    for (int64_t j = 0; j < n; j += lanes) {
+        const Vec<T> v = abs(Vec<T>::load(x + j, int(n - j < lanes ? n - j : lanes), T(0)));
+        Vec<T>& m = most[j / lanes % 4];
+        m = select(v > m, v, m);
+    }
+    return across<MaxOp>(maximum(maximum(most[0], most[1]), maximum(most[2], most[3])));
+}
+
+template <class T>
+bool falls(int64_t n, const T* x) {
+    constexpr int lanes = Vec<T>::lanes;
+    Vec<T> most(lower_end<T>), least(upper_end<T>);
+    for (int64_t j = 0; j < n; j += lanes) {
+        const Vec<T> v = Vec<T>::load(x + j, int(n - j < lanes ? n - j : lanes), x[0]);
+        most = select(v > most, v, most);
+        least = select(v < least, v, least);
+    }
+    const T high = across<MaxOp>(most), low = -across<MinOp>(least);
+    if (high != low) return low > high;
+    for (int64_t j = 0; j < n; ++j)
+        if (x[j] == high || x[j] == -high) return x[j] < T(0);
+    return false;
+}
+
+template <class T>
+struct Turn {
+    T c, s, length;
+};
+/// (c, s) with c g + s f = length, c f = s g; scaled where squares would vanish. length 0 only for f = g = 0.
+template <class T>
+MERCER_INLINE Turn<T> turn(T f, T g) {
+    constexpr T small = sizeof(T) == 4 ? T(1e-30) : T(1e-280),
+                big = sizeof(T) == 4 ? T(0x1p60) : T(0x1p500);
+    T square = f * f + g * g, scale = T(1);
+    if (square < small) {
+        f *= big, g *= big, scale = T(1) / big;
+        square = f * f + g * g;
+        if (square == T(0)) return {T(1), T(0), T(0)};
+    }
+    const T length = root(square);
+    return {g / length, f / length, length * scale};
+}
+
+template <class T>
+MERCER_INLINE T size(T x) {
+    return x < T(0) ? -x : x;
+}
+
+/// Rotations (c, s)_i for i = last − 1 … first in the planes of rows i, i + 1 of z: a row is loaded and stored once.
+template <class T>
+void apply(int64_t first, int64_t last, const T* c, const T* s, int64_t width, T* z,
+           int64_t z_row) {
+    constexpr int lanes = Vec<T>::lanes;
+    for (int64_t j = 0; j < width; j += lanes) {
+        const int count = int(width - j < lanes ? width - j : lanes);
+        Vec<T> above = Vec<T>::load(z + last * z_row + j, count, T(0));
+        for (int64_t i = last - 1; i >= first; --i) {
+            const Vec<T> here = Vec<T>::load(z + i * z_row + j, count, T(0));
+            fma(Vec<T>(s[i]), here, Vec<T>(c[i]) * above).store(z + (i + 1) * z_row + j, count);
+            above = fma(Vec<T>(c[i]), here, Vec<T>(-s[i]) * above);
+        }
+        above.store(z + first * z_row + j, count);
+    }
+}
+
+// EISPACK's tql2: QL with Wilkinson's shift, a sweep's rotations applied to z at once.
+template <class T>
+bool ql(int64_t n, T* d, T* e, int64_t width, T* z, int64_t z_row, T* turns) {
+    constexpr T eps = sizeof(T) == 4 ? T(0x1p-24) : T(0x1p-53),
+                floor = sizeof(T) == 4 ? T(1e-30) : T(1e-290);
+    T *const cs = turns, *const sn = turns + n;
+    for (int64_t l = 0; l < n; ++l)
+        for (int sweep = 0;; ++sweep) {
+            int64_t m = l;
+            while (m + 1 < n && size(e[m]) > eps * (size(d[m]) + size(d[m + 1])) + floor) ++m;
+            if (m == l) break;
+            if (sweep == 60) return false;
+            const T half = (d[l + 1] - d[l]) / (T(2) * e[l]), r = root(half * half + T(1));
+            T g = d[m] - d[l] + e[l] / (half < T(0) ? half - r : half + r), s = T(1), c = T(1),
+              p = T(0);
+            int64_t i = m - 1;
+            for (; i >= l; --i) {
+                const T f = s * e[i], b = c * e[i];
+                const Turn<T> t = turn(f, g);
+                if (i + 1 < m) e[i + 1] = t.length;
+                if (t.length == T(0)) break;
+                s = t.s, c = t.c;
+                g = d[i + 1] - p;
+                const T change = (d[i] - g) * s + T(2) * c * b;
+                p = s * change;
+                d[i + 1] = g + p;
+                g = c * change - b;
+                cs[i] = c, sn[i] = s;
+            }
+            apply(i + 1, m, cs, sn, width, z, z_row);
+            if (m < n - 1) e[m] = T(0);
+            if (i >= l) {  // a length vanished: the problem falls apart there
+                d[i + 1] -= p;
+                continue;
+            }
+            d[l] -= p;
+            e[l] = g;
+        }
+    return true;
+}
+
+}  // namespace
+
+extern const cpu::EigenTable eigen_table;
+const cpu::EigenTable eigen_table = {
+    {multiply<float>, dots<float>, add_rows<float>, reflect<float>, rotate<float>, largest<float>,
+     falls<float>, ql<float>},
+    {multiply<double>, dots<double>, add_rows<double>, reflect<double>, rotate<double>,
+     largest<double>, falls<double>, ql<double>}};
+
+}  // namespace mercer::MERCER_ISA
