@@ -121,19 +121,66 @@ int64_t cholesky_at(int64_t n, MatrixView<T> a) {
     return column ? h + column : 0;
 }
 
+constexpr int64_t lu_panel = 64;  // columns that are factored side by side, each dense
+
+// P·a = L·U on m × n columns `apart` elements apart.
 template <class T>
-int64_t lu_at(int64_t m, int64_t n, T* a, int64_t row, int64_t* pivots) {
+int64_t lu_columnwise(int64_t m, int64_t n, T* a, int64_t apart, int64_t* pivots) {
     if (n <= lu_columns) {
-        Scratch scratch;
-        constexpr int64_t line = 64 / sizeof(T);
-        const int64_t column = round_up(m, line) + line;
-        T* turned = scratch.take<T>(n * column);
-        copy_block<T>(n, m, {a, 1, row}, {turned, column, 1});
-        const int64_t done = factor_kernels<T>().lu(m, n, turned, column, pivots);
-        copy_block<T>(m, n, {turned, 1, column}, {a, row, 1});
+        const int64_t done = factor_kernels<T>().lu(m, n, a, apart, pivots);
         return done < n ? done + 1 : 0;
     }
-    const int64_t h = left_of(n, lu_columns), rest = n - h;
+    const int64_t h = half_of(n, lu_columns), rest = n - h;
+    const auto exchange = [&](int64_t from, int64_t to, T* x, const int64_t* by, int64_t count) {
+        for (int64_t j = from; j < to; ++j)
+            for (int64_t i = 0; i < count; ++i) std::swap(x[j * apart + i], x[j * apart + by[i]]);
+    };
+    if (const int64_t failed = lu_columnwise(m, h, a, apart, pivots)) return failed;
+    exchange(h, n, a, pivots, h);
+    Scratch scratch;
+    T *upper = scratch.take<T>(h * rest), *strips = scratch.take<T>(h * rest),
+      *right = a + h * apart;
+    copy_block<T>(h, rest, {right, 1, apart}, {upper, rest, 1});
+    factor_kernels<T>().substitute(h, rest, a, 1, apart, true, upper, rest, 1, 0);
+    copy_block<T>(h, rest, {upper, rest, 1}, {right, 1, apart});
+    if (m > h) {
+        // What is below, turned over: rows of the product are columns here.
+        for (int64_t i = 0; i < h * rest; ++i) upper[i] = -upper[i];
+        const GemmTable<T>& table = gemm_kernels<T>();
+        table.pack_rows(rest, h, upper, 1, rest, strips);
+        GemmBlock<T> block{};
+        block.m = rest;
+        block.n = m - h;
+        block.k = h;
+        block.accumulate = block.a_packed = true;
+        block.a = strips;
+        block.b = a + h;
+        block.b_row = apart;
+        block.c = right + h;
+        block.c_row = apart;
+        block.c_col = 1;
+        table.multiply(block);
+    }
+    if (const int64_t failed = lu_columnwise(m - h, rest, right + h, apart, pivots + h))
+        return h + failed;
+    exchange(0, h, a + h, pivots + h, rest);
+    for (int64_t j = h; j < n; ++j) pivots[j] += h;
+    return 0;
+}
+
+template <class T>
+int64_t lu_at(int64_t m, int64_t n, T* a, int64_t row, int64_t* pivots) {
+    if (n <= lu_panel) {
+        Scratch scratch;
+        constexpr int64_t line = 64 / sizeof(T);
+        const int64_t apart = round_up(m, line) + line;
+        T* turned = scratch.take<T>(n * apart);
+        copy_block<T>(n, m, {a, 1, row}, {turned, apart, 1});
+        const int64_t failed = lu_columnwise(m, n, turned, apart, pivots);
+        copy_block<T>(m, n, {turned, 1, apart}, {a, row, 1});
+        return failed;
+    }
+    const int64_t h = left_of(n, lu_panel), rest = n - h;
     if (const int64_t failed = lu_at(m, h, a, row, pivots)) return failed;
     T *right = a + h, *below = a + h * row, *corner = below + h;
     {
