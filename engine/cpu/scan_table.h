@@ -10,7 +10,7 @@ enum class Scan { sum, prod, max, min };
 struct ScanArgs {
     const void* x;
     int64_t n, inner;  // n steps; columns: `count` neighbours of a row of `inner` at once
-    int64_t count;     // columns
+    int64_t count;     // columns; or so many whole rows of n, one after the other, without a carry
     bool exclusive, reverse;
     void* out;  // null: only the carry is wanted (rows)
     void*
@@ -20,6 +20,7 @@ struct ScanArgs {
     // and with this one; `carry` is replaced by the last part (not more).
     void* within = nullptr;
     bool continues = false, more = false;
+    bool stream = false;  // columns: whole registers go past the caches; out and its rows begin at a line
 };
 
 struct RecurrenceArgs {
@@ -30,6 +31,7 @@ struct RecurrenceArgs {
     int64_t out_inner;
     void* state = nullptr;  // columns: what the steps before left (continues), and these leave
     bool continues = false;
+    bool stream = false;  // columns: as above
 };
 
 struct ScanTable {

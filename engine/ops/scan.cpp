@@ -8,6 +8,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
+#include "engine/ops/rows.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 
@@ -30,6 +31,12 @@ struct Lines {
     }
 };
 
+/// Whether a result whose rows of n begin at lines of memory goes past the caches.
+bool streams_columns(const Tensor& out, int64_t n) {
+    return streams(out) && n * int64_t(size_of(out.dtype())) % 64 == 0 &&
+           reinterpret_cast<uintptr_t>(out.raw()) % 64 == 0;
+}
+
 /// As the kernels join; of extrema NaN stays.
 template <class T>
 T joined(cpu::Scan op, T a, T b) {
@@ -45,7 +52,7 @@ T joined(cpu::Scan op, T a, T b) {
 /// Rows, along the last axis, that lie side by side in memory: a block of them is turned, or its result, a few steps at a
 /// time, so that nothing goes to memory and back for it.
 struct SideBySide {
-    static constexpr int64_t rows = 64, steps = 512;  // of a block
+    static constexpr int64_t rows = 128, steps = 256;  // of a block
     const Tensor& x;
     int64_t lines, n, apart, element;
 
@@ -59,16 +66,18 @@ struct SideBySide {
         const int rank = x.rank();
         return rank > 1 && x.count() && !x.is_contiguous() && x.strides()[rank - 2] == 1 &&
                x.strides()[rank - 1] > 1 && size_of(x.dtype()) >= 4 && x.size(-2) >= 16 &&
-               x.count() / x.size(-1) >= rows / 2 * thread_count();
+               x.count() / x.size(-1) >= rows / 4 * thread_count();
     }
     /// body(first row of all, rows), in parallel.
     template <class Body>
     void for_blocks(Body body) const {
-        const int64_t blocks = (lines + rows - 1) / rows, all = x.count() / (lines * n);
-        parallel_for(all * blocks, grain_for(n * rows), [&](int64_t begin, int64_t end) {
+        const int64_t all = x.count() / (lines * n),
+                      side = all * lines < 2 * rows * thread_count() ? rows / 4 : rows,
+                      blocks = (lines + side - 1) / side;
+        parallel_for(all * blocks, grain_for(n * side), [&](int64_t begin, int64_t end) {
             for (; begin < end; ++begin) {
-                const int64_t first = begin % blocks * rows;
-                body(begin / blocks * lines + first, std::min(rows, lines - first));
+                const int64_t first = begin % blocks * side;
+                body(begin / blocks * lines + first, std::min(side, lines - first));
             }
         });
     }
@@ -90,9 +99,9 @@ struct SideBySide {
     }
     /// to[i][j] = from[j][i] for i < count, j < across; rows of each so many elements apart.
     void turn(int64_t count, int64_t across, const void* from, int64_t from_apart, void* to,
-              int64_t to_apart) const {
+              int64_t to_apart, bool stream = false) const {
         copy_table().plane[element / 4](to, from,
-                                        {count, across, to_apart, 1, 1, from_apart, true, false});
+                                        {count, across, to_apart, 1, 1, from_apart, true, stream});
     }
 };
 
@@ -130,6 +139,7 @@ void scan_side_by_side(cpu::Scan op, const cpu::ScanArgs& all, const Tensor& x) 
 void recur_side_by_side(const SideBySide& a, const SideBySide& b, bool reverse, Tensor& out) {
     const int64_t n = a.n, element = a.element;
     const auto kernel = scan_table().recurrence_columns[element == 8];
+    const bool stream = streams_columns(out, n);
     a.for_blocks([&](int64_t first, int64_t rows) {
         double state[SideBySide::rows];
         Scratch scratch;
@@ -138,7 +148,7 @@ void recur_side_by_side(const SideBySide& a, const SideBySide& b, bool reverse, 
             kernel({a.at(first, from), b.at(first, from), count, a.apart, b.apart, rows, reverse,
                     turned, rows, state, done > 0});
             a.turn(rows, count, turned, rows,
-                   static_cast<char*>(out.raw()) + (first * n + from) * element, n);
+                   static_cast<char*>(out.raw()) + (first * n + from) * element, n, stream);
         });
     });
 }
@@ -159,6 +169,11 @@ void scan_rows(cpu::Scan op, const cpu::ScanArgs& all, int64_t rows, DType dtype
     };
     if (chunks == 1 || rows >= 2 * thread_count()) {
         parallel_for(rows, grain_for(n / 2), [&](int64_t begin, int64_t end) {
+            if (chunks == 1) {
+                cpu::ScanArgs args = piece(begin, 0, nullptr, true);
+                args.count = end - begin;
+                return kernel(args);
+            }
             for (int64_t row = begin; row < end; ++row) {
                 int64_t carry = 0;
                 for (int64_t c = 0; c < chunks; ++c) {
@@ -226,6 +241,7 @@ Tensor scanned(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Ten
                          args.x = static_cast<const char*>(x.raw()) + at;
                          args.out = static_cast<char*>(out.raw()) + at;
                          args.count = std::min(width, l.inner - c);
+                         args.stream = streams_columns(out, l.inner);
                          scan_table().columns[int(op)][int(x.dtype())](args);
                      }
                  });
@@ -335,7 +351,8 @@ Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) 
                          kernel({static_cast<const char*>(a.raw()) + at,
                                  static_cast<const char*>(b.raw()) + at, l.n, l.inner, l.inner,
                                  std::min(width, lines - first), attrs.reverse,
-                                 static_cast<char*>(out.raw()) + at, l.inner});
+                                 static_cast<char*>(out.raw()) + at, l.inner, nullptr, false,
+                                 !rows && streams_columns(out, l.inner)});
                      }
                  });
     return out;

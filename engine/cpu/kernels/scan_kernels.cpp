@@ -158,12 +158,39 @@ MERCER_INLINE void scan_row(const cpu::ScanArgs& args) {
     *static_cast<T*>(args.carry) = e[0];
 }
 
+/// Whole rows of at most a block, forward: the joins of scan_row, its calls left out.
+template <class Op, class T>
+MERCER_INLINE void short_rows(const cpu::ScanArgs& args) {
+    const Vec<T> none(Op::template identity<T>);
+    const int n = int(args.n);
+    for (int64_t r = 0; r < args.count; ++r) {
+        Block<Op, T> b, d;
+        b.load_first(static_cast<const T*>(args.x) + r * n, n);
+        b.scan();
+        if (args.exclusive) b.template delay<1>(d.v);
+        for (int k = 0; k < b.registers; ++k)
+            b.v[k] = Op::join(none, args.exclusive ? d.v[k] : b.v[k]);
+        b.store_first(static_cast<T*>(args.out) + r * n, n);
+    }
+}
+
 template <class Op, class T>
 void rows(const cpu::ScanArgs& args) {
-    if (args.reverse)
-        scan_row<Op, T, true>(args);
-    else
-        scan_row<Op, T, false>(args);
+    if (args.count > 0 && args.n <= block && !args.reverse) return short_rows<Op, T>(args);
+    cpu::ScanArgs one = args;
+    T carry;
+    for (int64_t r = 0; r < (args.count > 0 ? args.count : 1); ++r) {
+        if (args.count > 0) {
+            one.x = static_cast<const T*>(args.x) + r * args.n;
+            one.out = static_cast<T*>(args.out) + r * args.n;
+            one.carry = &carry;
+            carry = T(0);
+        }
+        if (args.reverse)
+            scan_row<Op, T, true>(one);
+        else
+            scan_row<Op, T, false>(one);
+    }
 }
 
 template <class Op, class T>
@@ -184,13 +211,16 @@ void columns(const cpu::ScanArgs& args) {
                     count == lanes ? Vec<T>::load(x + c) : Vec<T>::load(x + c, count, T(0));
                 const Vec<T> after = Op::join(before, v), to = args.exclusive ? before : after;
                 after.store(carry + c);
-                if (count == lanes)
+                if (args.stream && count == lanes)
+                    to.stream(out + c);
+                else if (count == lanes)
                     to.store(out + c);
                 else
                     to.store(out + c, count);
             }
         }
     }
+    if (args.stream) stream_fence();
 }
 
 // Neighbouring lines step by step, their state in the first-level cache.
@@ -213,11 +243,15 @@ void recurrence_columns(const cpu::RecurrenceArgs& args) {
                 if (i || args.continues)
                     h = Vec<T>::load(a + c, count, T(0)) * Vec<T>::load(state + c) + h;
                 h.store(state + c);
-                h.store(out + c, count);
+                if (args.stream && count == lanes)
+                    h.stream(out + c);
+                else
+                    h.store(out + c, count);
             }
         }
         for (int c = 0; kept && c < cols; ++c) kept[c] = state[c];
     }
+    if (args.stream) stream_fence();
 }
 
 // Rows: as many as a register has lanes, by squares that are turned in registers.
