@@ -63,34 +63,30 @@ constexpr int64_t small = 64;
 
 /// c (+)= a·b by one thread, both operands where they are.
 template <class T>
-void multiply_in_place(const GemmTable<T>& table, const Product<T>& x) {
+void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
+                       MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c,
+                       bool accumulate) {
     T few[small + 64 / sizeof(T)];
     std::optional<Scratch> scratch;
-    T* const end = x.n <= small ? few : scratch.emplace().take<T>(x.n + 64 / int64_t(sizeof(T)));
+    T* const end = n <= small ? few : scratch.emplace().take<T>(n + 64 / int64_t(sizeof(T)));
     GemmBlock<T> block{};
-    block.m = x.m;
-    block.n = x.n;
-    block.k = x.k;
-    block.accumulate = x.accumulate;
+    block.m = m, block.n = n, block.k = k;
+    block.accumulate = accumulate;
     block.rows_outer = true;
-    block.a = x.a.data;
-    block.a_row = x.a.row;
-    block.a_col = x.a.col;
-    block.b = x.b.data;
-    block.b_row = x.b.row;
-    block.b_end = last_row(table, x, end);
-    block.c = x.c.data;
-    block.c_row = x.c.row;
-    block.c_col = x.c.col;
-    table.multiply(block);
-    finish(x);
+    block.a = a.data, block.a_row = a.row, block.a_col = a.col;
+    block.b = b.data, block.b_row = b.row;
+    block.b_end = last_row(table, n, k, b, end);
+    block.c = c.data, block.c_row = c.row, block.c_col = c.col;
+    const bool near = n * k <= small * small || n * k * int64_t(sizeof(T)) <= caches().l2 / 2;
+    (near && c.col == 1 ? table.multiply_small : table.multiply)(block);
 }
 
 /// Whether L1 holds everything and nothing is to be rearranged: making a plan would take longer than the product.
 template <class T>
-bool is_small(const GemmTable<T>& table, const Product<T>& x) {
-    return x.m > 1 && x.m <= small && x.n <= small && x.k > 0 && x.k <= small && x.a.col == 1 &&
-           in_place(table, x);
+bool is_small(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k, MatrixView<const T> a,
+              MatrixView<const T> b, MatrixView<T> c) {
+    return uint64_t(m - 1) < small && uint64_t(n - 1) < small && uint64_t(k - 1) < small &&
+           c.col == 1 && (a.col == 1 || a.row == 1) && in_place(table, n, b);
 }
 
 /// Summed in lanes.
@@ -126,7 +122,13 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
         return finish(x);
     }
     if (x.lanes) return multiply_in_lanes(table, x, threads);
-    if (x.m <= 2 && x.b.col == 1 && x.c.col == 1) {
+    const bool few = x.m <= 2 && x.b.col == 1 && x.c.col == 1;
+    if (few && threads == 1 && in_place(table, x.n, x.b) && (x.a.col == 1 || x.a.row == 1) &&
+        x.n * x.k * int64_t(sizeof(T)) <= caches().l2 / 2) {
+        multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate);
+        return finish(x);
+    }
+    if (few) {
         // Columns of c that stay in L1 while the rows of b go by.
         const int64_t nc = caches().l1 / 2 / x.m / int64_t(sizeof(T));
         const int64_t grain = threads == 1 ? x.n : round_up(divide_up(x.n, 4 * threads), table.nr);
@@ -141,8 +143,10 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
         });
     }
     const Plan plan = plan_for(table, x, threads);
-    if (threads == 1 && plan.a_direct && plan.packed_from == x.n && x.k <= plan.kc)
-        return multiply_in_place(table, x);
+    if (threads == 1 && plan.a_direct && plan.packed_from == x.n && x.k <= plan.kc) {
+        multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate);
+        return finish(x);
+    }
     // What is packed at a time stays within bounds.
     constexpr int64_t most = (int64_t{64} << 20) / int64_t(sizeof(T));
     const int64_t across = plan.by_columns ? x.m : x.n;
@@ -166,7 +170,8 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
     Shared<T> shared{table, x, plan, threads};
     Scratch scratch;
     if (plan.packed_from == x.n)
-        shared.b_end = last_row(table, x, scratch.take<T>(round_up(x.n, int64_t{table.lanes})));
+        shared.b_end =
+            last_row(table, x.n, x.k, x.b, scratch.take<T>(round_up(x.n, int64_t{table.lanes})));
     if (!plan.by_columns && !plan.b_own && plan.packed_from < x.n) {
         const int64_t states = shared.panels() * divide_up(x.k, plan.kc);
         shared.packed = scratch.take<T>(shared.width() * x.k);
@@ -223,8 +228,6 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
         x.c.data += c_offset ? c_offset[at] : 0;
         return x;
     };
-    if (batch == 1 && !all.lanes && is_small(table, all) && !gemm_by_openblas())
-        return multiply_in_place(table, entry(0));
     if (gemm_by_openblas()) {
         for (int64_t at = 0; at < batch; ++at) {
             const Product<T> x = entry(at);
@@ -256,6 +259,17 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
           MatrixView<T> c, bool accumulate, const Epilogue<T>& after, Order order) {
+    const bool lanes = order == Order::by_shape && sums_in_lanes(m, n, k, a, b);
+    if (!lanes && !after.any() && !gemm_by_openblas()) {
+        const GemmTable<T>& table = table_of(T{});
+        if (n > 1 && is_small(table, m, n, k, a, b, c))
+            return multiply_in_place(table, m, n, k, a, b, c, accumulate);
+        // A column: cᵀ = bᵀaᵀ.
+        const MatrixView<const T> at{a.data, a.col, a.row}, bt{b.data, b.col, b.row};
+        const MatrixView<T> ct{c.data, c.col, c.row};
+        if (n == 1 && is_small(table, n, m, k, bt, at, ct))
+            return multiply_in_place(table, n, m, k, bt, at, ct, accumulate);
+    }
     multiply_batch<T>(1, m, n, k, a, nullptr, b, nullptr, c, nullptr, accumulate, after, order);
 }
 

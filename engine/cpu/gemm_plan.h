@@ -60,20 +60,20 @@ void clear(const Product<T>& x) {
 /// Elements in whole registers beyond a row of b.
 template <class T>
 int64_t overhang(const GemmTable<T>& table, int64_t n) {
-    return round_up(n, int64_t{table.lanes}) - n;
+    return -n & (table.lanes - 1);
 }
 /// Whether b can be used where it is: whole registers of a row stay within b, but for the last row's.
 template <class T>
-bool in_place(const GemmTable<T>& table, const Product<T>& x) {
-    return x.b.col == 1 && x.b.row >= overhang(table, x.n);
+bool in_place(const GemmTable<T>& table, int64_t n, MatrixView<const T> b) {
+    return b.col == 1 && b.row >= overhang(table, n);
 }
 /// The last row of b in whole registers, at `to`, if they reach beyond b; else nullptr.
 template <class T>
-const T* last_row(const GemmTable<T>& table, const Product<T>& x, T* to) {
-    const int64_t more = overhang(table, x.n);
+const T* last_row(const GemmTable<T>& table, int64_t n, int64_t k, MatrixView<const T> b, T* to) {
+    const int64_t more = overhang(table, n);
     if (more == 0) return nullptr;
-    const T* const row = x.b.data + (x.k - 1) * x.b.row;
-    std::fill_n(std::copy_n(row, x.n, to), more, T(0));
+    const T* const row = b.data + (k - 1) * b.row;
+    std::fill_n(std::copy_n(row, n, to), more, T(0));
     return to;
 }
 
@@ -100,14 +100,14 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     plan.kc = block_size(x.k, l2 / 4 / nr / (size * size), 8);
     const bool b_small = (x.b.row * (x.k - 1) + x.n) * size <= l2 / 4;
     const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= caches().l1 / 2;
-    plan.a_direct = x.a.col == 1 ? x.n <= 24 * mr && spreads(x.a.row * size, table.mr)
+    plan.a_direct = x.a.col == 1 ? x.n <= 24 * mr && spreads(x.a.row * size, std::min(x.m, mr))
                                  : x.a.row == 1 && (x.n <= nr || (a_small && x.n <= 4 * nr));
     plan.packed_from = 0;
     // In place, rows of b come from L2 where they crowd a few sets of L1; a low tile has no time for
     // that. Packing must be repaid by the rows of a that meet it, and more so where b is dense as it is.
     const bool b_met_rarely = x.m <= 2 * mr || (x.b.row <= 2 * nr && x.m <= 4 * mr);
     if (x.b.col == 1 && ((b_small && (mr >= 8 || spreads(x.b.row * size, x.k))) || b_met_rarely))
-        plan.packed_from = in_place(table, x) ? x.n : (x.n - 1) / nr * nr;
+        plan.packed_from = in_place(table, x.n, x.b) ? x.n : (x.n - 1) / nr * nr;
     const int64_t rows = std::max(mr, l2 / 4 / (plan.kc * size) / mr * mr);
     plan.by_columns =
         x.m <= rows && (threads == 1 || x.n > 2 * x.m || (x.k > 16 * x.m && x.n >= nr * threads));

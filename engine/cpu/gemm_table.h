@@ -68,6 +68,8 @@ template <class T>
 struct GemmTable {
     int mr, nr, lanes, steps;  // a tile's rows and columns, a register's elements, k per fetch
     void (*multiply)(const GemmBlock<T>& block);
+    /// The same for operands in place that are in cache (b in L2 at most), c's columns contiguous; fetches nothing.
+    void (*multiply_small)(const GemmBlock<T>& block);
     /// c(m×n) (+)= a(m×k)·b(k×n), m 1 or 2, b's and c's columns contiguous; reads b row by row, once.
     void (*multiply_rows)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col,
                           const T* b, int64_t b_row, T* c, int64_t c_row, bool accumulate);

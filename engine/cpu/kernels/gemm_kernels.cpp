@@ -5,6 +5,7 @@
 #include "engine/cpu/kernels/gemm_micro.h"
 #include "engine/cpu/kernels/gemm_pack.h"
 #include "engine/cpu/kernels/gemm_row.h"
+#include "engine/cpu/kernels/gemm_small.h"
 #include "engine/simd/vec.h"
 
 namespace mercer::MERCER_ISA {
@@ -176,8 +177,9 @@ void multiply(const GemmBlock<T>& x) {
 
 template <class T>
 constexpr cpu::GemmTable<T> table = {
-    tile_rows,        tile_columns<T>,   lanes<T>,      steps,        multiply<T>,
-    multiply_rows<T>, multiply_lanes<T>, pack_lanes<T>, pack_rows<T>, pack_columns<T>,
+    tile_rows,     tile_columns<T>,   lanes<T>,         steps,
+    multiply<T>,   multiply_small<T>, multiply_rows<T>, multiply_lanes<T>,
+    pack_lanes<T>, pack_rows<T>,      pack_columns<T>,
 };
 
 }  // namespace

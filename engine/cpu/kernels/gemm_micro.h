@@ -58,6 +58,7 @@ MERCER_INLINE int panel_vectors(int64_t left) {
 //   Packed       both packed: all distances are constants
 //   Interleaved  a[i + p·stride] (packed, or transposed in place), b anywhere
 //   Rowwise      a[i·stride + p] (in place), b anywhere
+// hide() keeps the compiler from an address of its own for each operand of each step.
 template <class T, int rows, int vectors>
 struct Packed {
     static constexpr bool b_ends = false;  // b may end where its last row does
@@ -76,6 +77,7 @@ struct Interleaved {
         : a(first), stride(step), b_row(b_step) {}
     MERCER_INLINE T at(int i, int u) const { return a[i + u * stride]; }
     MERCER_INLINE void advance(int u) { a += u * stride; }
+    MERCER_INLINE void hide() { asm("" : "+r"(a)); }
 };
 template <class T, int rows, int vectors>
 struct Rowwise {
@@ -95,6 +97,9 @@ struct Rowwise {
     MERCER_INLINE T at(int i, int u) const { return group[i / 3][(i % 3) * stride + u]; }
     MERCER_INLINE void advance(int u) {
         MERCER_UNROLL for (int g = 0; g < groups; ++g) group[g] += u;
+    }
+    MERCER_INLINE void hide() {
+        MERCER_UNROLL for (int g = 0; g < groups; ++g) asm("" : "+r"(group[g]));
     }
 };
 

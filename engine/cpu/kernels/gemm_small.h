@@ -1,0 +1,161 @@
+// c(m×n) (+)= a(m×k)·b(k×n) where everything is near: tiles as in gemm_micro.h that fetch nothing but, where c may be
+// in L2, the next tile of c. Memory traffic: a once per panel of columns, b once per strip of rows, c once in and out.
+#pragma once
+
+#include "engine/cpu/gemm_table.h"
+#include "engine/cpu/kernels/gemm_micro.h"
+#include "engine/simd/vec.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+/// Registers across a tile of so few rows that more of them are needed to keep the fma units busy.
+constexpr int across(int rows) {
+#if MERCER_SIMD == MERCER_SIMD_AVX2
+    return rows == 1 ? 6 : rows == 2 ? 4 : rows == 3 ? 3 : tile_vectors;
+#elif MERCER_SIMD == MERCER_SIMD_SCALAR
+    return tile_vectors;
+#else
+    return rows <= 2 ? 8 : rows <= 6 ? 4 : tile_vectors;
+#endif
+}
+constexpr int most_across = across(1);
+
+template <class T>
+struct SmallTile {
+    int64_t k;
+    const T* a;
+    int64_t a_stride;
+    const T* b;
+    int64_t b_row;
+    const T* b_end;  // as in GemmBlock
+    T* c;
+    int64_t c_row;
+    const T* next;  // the tile of c to ask for, or nullptr
+    int last;       // lanes of each row's last register in use
+    bool accumulate;
+};
+template <class T>
+using Small = void (*)(const SmallTile<T>& tile);
+
+template <class T, int rows, int vectors, template <class, int, int> class Where>
+void small_tile(const SmallTile<T>& tile) {
+    using V = Vec<T>;
+    constexpr int w = V::lanes;
+    T* const c = tile.c;
+    const int64_t c_row = tile.c_row;
+    const int last = tile.last;
+    V sum[rows][vectors];
+    MERCER_UNROLL for (int i = 0; i < rows; ++i) MERCER_UNROLL for (int j = 0; j < vectors; ++j)
+        sum[i][j] = V(T(0));
+    if (tile.accumulate) {
+        const T* line = c;
+        MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
+            asm("" : "+r"(line));
+            MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j] =
+                V::load(line + j * w, j < vectors - 1 ? w : last, T(0));
+        }
+    }
+    const T* next = tile.next;
+    int asked = next ? 0 : rows;  // of its rows
+    const auto ask = [&] {
+        MERCER_UNROLL for (int64_t j = 0; j < vectors * w; j += 64 / int64_t(sizeof(T)))
+            __builtin_prefetch(next + j, 1, 3);
+        next += c_row, ++asked;
+    };
+    // One between steps, rather than a burst, where there are steps enough.
+    if (tile.k < rows / 2)
+        while (asked < rows) ask();
+    const T* b = tile.b;
+    const int64_t b_row = tile.b_row;
+    Where<T, rows, vectors> at(tile.a, tile.a_stride, b_row);
+    const bool ends = tile.b_end;
+    const auto step = [&]() __attribute__((always_inline)) {
+        V bv[vectors];
+        MERCER_UNROLL for (int j = 0; j < vectors; ++j) bv[j] = V::load(b + j * w);
+        MERCER_UNROLL for (int i = 0; i < rows; ++i) {
+            const V av(at.at(i, 0));
+            MERCER_UNROLL for (int j = 0; j < vectors; ++j) {
+                if constexpr (sizeof(T) == 4)
+                    MERCER_FUSED(MERCER_FUSED_F32, sum[i][j], av, bv[j]);
+                else
+                    MERCER_FUSED(MERCER_FUSED_F64, sum[i][j], av, bv[j]);
+            }
+        }
+        at.advance(1);
+        at.hide();
+        b += b_row;
+        asm("" : "+r"(b));
+    };
+    for (int64_t k = tile.k - ends; k > 0; --k) {
+        if (asked < rows) ask();
+        step();
+    }
+    if (ends) {
+        b = tile.b_end;
+        step();
+    }
+    T* line = c;
+    MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
+        asm("" : "+r"(line));
+        MERCER_UNROLL for (int j = 0; j < vectors - 1; ++j) sum[i][j].store(line + j * w);
+        if (last == w)
+            sum[i][vectors - 1].store(line + (vectors - 1) * w);
+        else
+            sum[i][vectors - 1].store(line + (vectors - 1) * w, last);
+    }
+}
+
+template <class T>
+struct Smalls {
+    Small<T> rowwise[tile_rows][most_across] = {};
+    Small<T> interleaved[tile_rows][most_across] = {};
+    constexpr Smalls() { fill<tile_rows, across(tile_rows)>(); }
+
+private:
+    template <int rows, int vectors>
+    constexpr void fill() {
+        rowwise[rows - 1][vectors - 1] = small_tile<T, rows, vectors, Rowwise>;
+        interleaved[rows - 1][vectors - 1] = small_tile<T, rows, vectors, Interleaved>;
+        if constexpr (vectors > 1)
+            fill<rows, vectors - 1>();
+        else if constexpr (rows > 1)
+            fill<rows - 1, across(rows - 1)>();
+    }
+};
+template <class T>
+constexpr Smalls<T> smalls;
+
+/// A block with nothing packed and c's columns contiguous.
+template <class T>
+void multiply_small(const cpu::GemmBlock<T>& x) {
+    constexpr int w = lanes<T>;
+    const bool interleaved = x.a_col != 1;
+    const auto& kinds = interleaved ? smalls<T>.interleaved : smalls<T>.rowwise;
+    SmallTile<T> tile;
+    tile.k = x.k;
+    tile.a_stride = interleaved ? x.a_col : x.a_row;
+    tile.b_row = x.b_row;
+    tile.c_row = x.c_row;
+    tile.accumulate = x.accumulate;
+    const bool far = x.m * x.n * int64_t(sizeof(T)) > 24 << 10;  // c, from L1
+    for (int64_t i = 0; i < x.m;) {
+        const int rows = strip_rows(x.m - i);
+        const int64_t width = across(rows) * w;
+        tile.a = x.a + i * x.a_row;
+        for (int64_t j = 0; j < x.n; j += width) {
+            const int64_t left = x.n - j;
+            const int vectors = left >= width ? across(rows) : int(left + w - 1) / w;
+            tile.b = x.b + j;
+            tile.b_end = x.b_end ? x.b_end + j : nullptr;
+            tile.c = x.c + i * x.c_row + j;
+            tile.next = !far ? nullptr : left > width ? tile.c + width : x.c + (i + rows) * x.c_row;
+            tile.last = left >= width ? w : int(left) - (vectors - 1) * w;
+            kinds[rows - 1][vectors - 1](tile);
+        }
+        i += rows;
+    }
+}
+
+}  // namespace
+}  // namespace mercer::MERCER_ISA
