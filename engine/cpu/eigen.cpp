@@ -213,34 +213,37 @@ private:
     int64_t* order_;
 };
 
-/// a times a power of two that brings its largest element near 1, if it is far from there; the inverse power.
+/// A power of two that brings the largest element of the lower triangle near 1, if it is far from there, and its inverse.
 template <class T>
-T near_one(int64_t n, T* a) {
+std::pair<T, T> scale_of(int64_t n, const T* a) {
     T largest = 0;
     for (int64_t i = 0; i < n; ++i)
         largest = std::max(largest, tridiagonal_kernels<T>().largest(i + 1, a + i * n));
     int exponent = 0;
     std::frexp(largest, &exponent);
-    if (std::abs(exponent) < 10 || largest == T(0)) return T(1);
+    if (std::abs(exponent) < 10 || largest == T(0)) return {T(1), T(1)};
     constexpr int most = std::numeric_limits<T>::max_exponent - 4;
     exponent = std::clamp(exponent, -most, most);
-    const T scale = std::ldexp(T(1), -exponent);
-    for (int64_t i = 0; i < n * n; ++i) a[i] *= scale;
-    return std::ldexp(T(1), exponent);
+    return {std::ldexp(T(1), -exponent), std::ldexp(T(1), exponent)};
 }
 
 }  // namespace
 
 template <class T>
-bool eigh(int64_t n, T* a, T* values, T* vectors) {
-    const T scale = near_one(n, a);
+bool eigh(int64_t n, const T* a, T* values, T* vectors) {
+    constexpr int64_t line = 64 / sizeof(T);
+    const auto [scale, back] = scale_of(n, a);
+    // Rows 2^n bytes apart would share few sets of the caches.
+    const int64_t apart = n < 128 ? n : round_up(n, line) + line;
     Scratch scratch;
     T *const d = scratch.take<T>(n), *const e = scratch.take<T>(n), *const tau = scratch.take<T>(n),
-             *const x = scratch.take<T>(n * n);
-    Reduction<T>(n, a, d, e, tau);
+             *const x = scratch.take<T>(n * n), *const lower = scratch.take<T>(n * apart);
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j <= i; ++j) lower[i * apart + j] = scale * a[i * n + j];
+    Reduction<T>(n, lower, apart, d, e, tau);
     Conquest<T> conquest(n, d, e, x);
     if (!conquest.run()) return false;
-    turn_back(n, a, tau, x);
+    turn_back(n, lower, apart, tau, x);
     constexpr int64_t block = 16;
     parallel_for(divide_up(n, block), grain_for(block * n / 2), [&](int64_t begin, int64_t end) {
         Scratch own;
@@ -249,7 +252,7 @@ bool eigh(int64_t n, T* a, T* values, T* vectors) {
             const int64_t first = begin * block, count = std::min(block, n - first);
             for (int64_t i = 0; i < count; ++i) {
                 const int64_t from = conquest.order()[first + i];
-                values[first + i] = d[from] * scale;
+                values[first + i] = d[from] * back;
                 const T* row = x + from * n;
                 const T sign = tridiagonal_kernels<T>().falls(n, row) ? T(-1) : T(1);
                 for (int64_t j = 0; j < n; ++j) rows[i * n + j] = sign * row[j];
@@ -260,8 +263,8 @@ bool eigh(int64_t n, T* a, T* values, T* vectors) {
     return true;
 }
 
-template bool eigh<float>(int64_t, float*, float*, float*);
-template bool eigh<double>(int64_t, double*, double*, double*);
+template bool eigh<float>(int64_t, const float*, float*, float*);
+template bool eigh<double>(int64_t, const double*, double*, double*);
 
 }  // namespace cpu
 }  // namespace mercer

@@ -6,10 +6,10 @@
 
 namespace mercer::cpu {
 
-/// a = V·diag(λ)·Vᵀ for n×n, contiguous, finite; its lower triangle is read, all of it is lost. λ ascending; V's columns,
+/// a = V·diag(λ)·Vᵀ for n×n, contiguous, finite; its lower triangle is read. λ ascending; V's columns,
 /// the largest component of each positive. False if an eigenvalue of a small block does not converge. ≈ 4/3 n³ + 4/3 n³ + 2n³
 /// flops, less what deflates.
 template <class T>
-bool eigh(int64_t n, T* a, T* values, T* vectors);
+bool eigh(int64_t n, const T* a, T* values, T* vectors);
 
 }  // namespace mercer::cpu

@@ -47,13 +47,14 @@ void symmetric_times(int64_t k, const T* a, int64_t row, const T* x, T* y, T* pa
         kernels.add_rows(1, std::min(k, (s + 1) * strip), parts + s * k, 0, &one, y);
 }
 
-/// d and e (n − 1 elements) of T from the lower triangle of a. Reflection k = n − 1 … 1 is I − tau_k v vᵀ, v left in row k's
+/// d and e (n − 1 elements) of T from the lower triangle of a, rows `apart` elements apart. Reflection k = n − 1 … 1 is I − tau_k v vᵀ, v left in row k's
 /// first k elements; Q is their product in this order.
 template <class T>
 class Reduction {
 public:
-    Reduction(int64_t n, T* a, T* d, T* e, T* tau)
+    Reduction(int64_t n, T* a, int64_t apart, T* d, T* e, T* tau)
         : n_(n),
+          apart_(apart),
           a_(a),
           d_(d),
           e_(e),
@@ -79,7 +80,7 @@ public:
 private:
     /// Row k of a after the panel's first t reflections; its own reflection, v and w.
     void step(int64_t k, int64_t t) {
-        T* const x = a_ + k * n_;
+        T* const x = a_ + k * apart_;
         for (int64_t s = 0; s < t; ++s)
             factor_[s] = -w_[s * row_ + k], factor_[t + s] = -v_[s * row_ + k];
         kernels_.add_rows(t, k + 1, v_, row_, factor_, x);
@@ -104,7 +105,7 @@ private:
         for (int64_t j = 0; j < k - 1; ++j) v[j] = x[j] = x[j] * scale;
         v[k - 1] = x[k - 1] = T(1);
         // w = tau (A v − V Wᵀv − W Vᵀv), and less its part along v.
-        symmetric_times(k, a_, n_, v, w, parts_);
+        symmetric_times(k, a_, apart_, v, w, parts_);
         kernels_.dots(t, k, w_, row_, v, factor_);
         kernels_.dots(t, k, v_, row_, v, factor_ + t);
         for (int64_t s = 0; s < 2 * t; ++s) factor_[s] = -factor_[s];
@@ -123,11 +124,11 @@ private:
         Scratch scratch;
         T* const panels = scratch.take<T>(2 * count * round_up(m, table.nr));
         table.pack_columns(m, 2 * count, w_, row_, 1, panels);
-        subtract_panels<T>(m, m, 2 * count, {v_, 1, row_}, panels, {a_, n_, 1}, true);
+        subtract_panels<T>(m, m, 2 * count, {v_, 1, row_}, panels, {a_, apart_, 1}, true);
     }
 
     const TridiagonalKernels<T>& kernels_ = tridiagonal_kernels<T>();
-    int64_t n_;
+    int64_t n_, apart_;
     T *a_, *d_, *e_, *tau_;
     int64_t panel_, row_ = 0;
     T *v_ = nullptr, *w_ = nullptr, *factor_ = nullptr, *parts_ = nullptr;
@@ -136,11 +137,11 @@ private:
 /// Rows z of x (n×n) ← z Qᵀ, Q as Reduction left it: H_1 first. A block of reflections is I + Vᵀ N V, N = −S and S upper
 /// triangular (Schreiber and Van Loan 1989): column t of N is −tau_t (N Vv_t; 1).
 template <class T>
-void turn_back(int64_t n, const T* a, const T* tau, T* x) {
+void turn_back(int64_t n, const T* a, int64_t apart, const T* tau, T* x) {
     const TridiagonalKernels<T>& kernels = tridiagonal_kernels<T>();
     if (n <= direct_order) {
         for (int64_t k = 1; k < n; ++k)
-            if (tau[k] != T(0)) kernels.reflect(n, k, x, n, a + k * n, tau[k]);
+            if (tau[k] != T(0)) kernels.reflect(n, k, x, n, a + k * apart, tau[k]);
         return;
     }
     const int64_t block = n < 512 ? 32 : 64;
@@ -151,7 +152,7 @@ void turn_back(int64_t n, const T* a, const T* tau, T* x) {
     for (int64_t low = 1; low < n; low += block) {
         const int64_t count = std::min(block, n - low), length = low + count - 1;
         for (int64_t t = 0; t < count; ++t) {
-            std::copy_n(a + (low + t) * n, low + t, v + t * length);
+            std::copy_n(a + (low + t) * apart, low + t, v + t * length);
             std::fill(v + t * length + low + t, v + (t + 1) * length, T(0));
         }
         gemm<T>(count, count, length, {v, length, 1}, {v, 1, length}, {gram, count, 1});

@@ -197,15 +197,16 @@ std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
     const int64_t n = in[0].size(-1), batch = n ? in[0].count() / (n * n) : 0;
     Shape values_shape = batch_of(in[0].shape());
     values_shape.push_back(n);
-    const Tensor reduced = fresh_copy(in[0]), vectors = Tensor::empty(in[0].shape(), in[0].dtype()),
+    const Tensor matrices = in[0].contiguous(),
+                 vectors = Tensor::empty(in[0].shape(), in[0].dtype()),
                  values = Tensor::empty(values_shape, in[0].dtype());
     with_type(values.dtype(), [&]<class T>(T) {
-        T *const a = static_cast<T*>(reduced.raw()), *const v = static_cast<T*>(vectors.raw()),
-                 *const l = static_cast<T*>(values.raw());
+        const T* const a = static_cast<const T*>(matrices.raw());
+        T *const v = static_cast<T*>(vectors.raw()), *const l = static_cast<T*>(values.raw());
         for_batch(batch, n * n * n, name, "is not finite", [&](int64_t i) {
-            T* const matrix = a + i * n * n;
-            const T* wrong =
-                std::find_if_not(matrix, matrix + n * n, [](T x) { return std::isfinite(x); });
+            const T *const matrix = a + i * n * n,
+                           *wrong = std::find_if_not(matrix, matrix + n * n,
+                                                     [](T x) { return std::isfinite(x); });
             if (wrong != matrix + n * n) return (wrong - matrix) % n + 1;
             if (!cpu::eigh(n, matrix, l + i * n, v + i * n * n))
                 throw NumericalError(
