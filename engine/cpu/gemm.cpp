@@ -69,16 +69,19 @@ void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t 
     T few[small + 64 / sizeof(T)];
     std::optional<Scratch> scratch;
     T* const end = n <= small ? few : scratch.emplace().take<T>(n + 64 / int64_t(sizeof(T)));
+    const T* const b_end = last_row(table, n, k, b, end);
+    const bool near = n * k <= small * small || n * k * int64_t(sizeof(T)) <= caches().l2 / 2;
+    if (near && c.col == 1)
+        return table.multiply_small(
+            {m, n, k, a.data, a.row, a.col, b.data, b.row, b_end, c.data, c.row, accumulate});
     GemmBlock<T> block{};
     block.m = m, block.n = n, block.k = k;
     block.accumulate = accumulate;
     block.rows_outer = true;
     block.a = a.data, block.a_row = a.row, block.a_col = a.col;
-    block.b = b.data, block.b_row = b.row;
-    block.b_end = last_row(table, n, k, b, end);
+    block.b = b.data, block.b_row = b.row, block.b_end = b_end;
     block.c = c.data, block.c_row = c.row, block.c_col = c.col;
-    const bool near = n * k <= small * small || n * k * int64_t(sizeof(T)) <= caches().l2 / 2;
-    (near && c.col == 1 ? table.multiply_small : table.multiply)(block);
+    table.multiply(block);
 }
 
 /// Whether L1 holds everything and nothing is to be rearranged: making a plan would take longer than the product.
@@ -122,6 +125,10 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
         return finish(x);
     }
     if (x.lanes) return multiply_in_lanes(table, x, threads);
+    if (threads == 1 && is_small(table, x.m, x.n, x.k, x.a, x.b, x.c)) {
+        multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate);
+        return finish(x);
+    }
     const bool few = x.m <= 2 && x.b.col == 1 && x.c.col == 1;
     if (few && threads == 1 && in_place(table, x.n, x.b) && (x.a.col == 1 || x.a.row == 1) &&
         x.n * x.k * int64_t(sizeof(T)) <= caches().l2 / 2) {

@@ -100,8 +100,9 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     plan.kc = block_size(x.k, l2 / 4 / nr / (size * size), 8);
     const bool b_small = (x.b.row * (x.k - 1) + x.n) * size <= l2 / 4;
     const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= caches().l1 / 2;
-    plan.a_direct = x.a.col == 1 ? x.n <= 24 * mr && spreads(x.a.row * size, std::min(x.m, mr))
-                                 : x.a.row == 1 && (x.n <= nr || (a_small && x.n <= 4 * nr));
+    plan.a_direct =
+        x.a.col == 1 ? (x.n <= 24 * mr || x.k <= 32) && spreads(x.a.row * size, std::min(x.m, mr))
+                     : x.a.row == 1 && (x.n <= nr || (a_small && x.n <= 4 * nr));
     plan.packed_from = 0;
     // In place, rows of b come from L2 where they crowd a few sets of L1; a low tile has no time for
     // that. Packing must be repaid by the rows of a that meet it, and more so where b is dense as it is.

@@ -64,12 +64,26 @@ struct GemmBlock {
     GemmCopy<T> copy;       // done when the block is
 };
 
+/// The same with nothing packed, c's columns contiguous.
+template <class T>
+struct GemmSmall {
+    int64_t m, n, k;
+    const T* a;
+    int64_t a_row, a_col;
+    const T* b;
+    int64_t b_row;
+    const T* b_end;
+    T* c;
+    int64_t c_row;
+    bool accumulate;
+};
+
 template <class T>
 struct GemmTable {
     int mr, nr, lanes, steps;  // a tile's rows and columns, a register's elements, k per fetch
     void (*multiply)(const GemmBlock<T>& block);
-    /// The same for operands in place that are in cache (b in L2 at most), c's columns contiguous; fetches nothing.
-    void (*multiply_small)(const GemmBlock<T>& block);
+    /// For operands that are in cache (b in L2 at most): fetches nothing.
+    void (*multiply_small)(const GemmSmall<T>& block);
     /// c(m×n) (+)= a(m×k)·b(k×n), m 1 or 2, b's and c's columns contiguous; reads b row by row, once.
     void (*multiply_rows)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col,
                           const T* b, int64_t b_row, T* c, int64_t c_row, bool accumulate);

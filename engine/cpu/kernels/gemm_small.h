@@ -126,9 +126,8 @@ private:
 template <class T>
 constexpr Smalls<T> smalls;
 
-/// A block with nothing packed and c's columns contiguous.
 template <class T>
-void multiply_small(const cpu::GemmBlock<T>& x) {
+void multiply_small(const cpu::GemmSmall<T>& x) {
     constexpr int w = lanes<T>;
     const bool interleaved = x.a_col != 1;
     const auto& kinds = interleaved ? smalls<T>.interleaved : smalls<T>.rowwise;
