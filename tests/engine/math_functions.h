@@ -3,6 +3,7 @@
 
 #include <mpfr.h>
 
+#include <cmath>
 #include <span>
 
 #include "math_table.h"
@@ -26,6 +27,17 @@ struct Function {
 
 std::span<const Function> functions();
 
-inline constexpr double pow_bound = 1.0;
+/// The functions of two arguments; the references tell what might be the worst.
+struct PairFunction {
+    const char* name;
+    MathFunction id;
+    int (*exact)(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t);
+    double (*reference)(double, double);             // for floats
+    long double (*close)(long double, long double);  // for doubles
+    double bound;                                    // ULP
+};
+inline constexpr PairFunction pow_function{"pow", math_pow, mpfr_pow, std::pow, std::pow, 1.0};
+inline constexpr PairFunction atan2_function{"atan2",    math_atan2, mpfr_atan2,
+                                             std::atan2, std::atan2, 1.5};
 
 }  // namespace mercer::test

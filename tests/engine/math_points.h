@@ -202,6 +202,39 @@ void pow_points(size_t count, uint64_t seed, std::vector<T>& x, std::vector<T>& 
     }
 }
 
+/// y and x of angles: where |y/x| is 1, ½ or about, or far from 1, and where angles meet π/2 and π; any bit patterns.
+template <class T>
+void atan2_points(size_t count, uint64_t seed, std::vector<T>& y, std::vector<T>& x) {
+    Random random{seed};
+    y.resize(count);
+    x.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+        const auto sign = [&] { return random.bits() & 1 ? 1.0 : -1.0; };
+        const double b = sign() * random.uniform(1, 2);
+        double a = sign();
+        switch (random.bits() % 6) {
+            case 0:
+                y[i] = from_bits<T>(random.bits());
+                x[i] = from_bits<T>(random.bits());
+                continue;
+            case 1: a *= std::exp2(random.uniform(-60, 60)); break;
+            case 2: a *= 1 + random.uniform(-1, 1) * std::ldexp(1, -random.integer(1, 52)); break;
+            case 3: a *= random.uniform(0.5, 0.57); break;  // a half, of which the angle is less
+            case 4: a *= random.uniform(0.4, 1.1); break;
+            default: a = random.uniform(-4, 4);
+        }
+        const bool swap = random.bits() & 1;
+        const int shift = random.integer(-40, 40);
+        y[i] = T(std::ldexp(swap ? b : a * b, shift));
+        x[i] = T(std::ldexp(swap ? a * b : b, shift));
+    }
+}
+template <class T>
+void pair_points(const PairFunction& f, size_t count, uint64_t seed, std::vector<T>& x,
+                 std::vector<T>& y) {
+    f.id == math_pow ? pow_points<T>(count, seed, x, y) : atan2_points<T>(count, seed, x, y);
+}
+
 template <class T>
 struct Worst {
     double error = 0;

@@ -78,13 +78,11 @@ TEST_CASE_TEMPLATE("elementary functions: error and equal bits", T, float, doubl
 
 namespace {
 
-using Exact = int (*)(mpfr_t, const mpfr_t, const mpfr_t, mpfr_rnd_t);
-
 template <class T>
-void check_pairs(const char* name, MathFunction id, Exact function, double bound) {
+void check_pairs(const PairFunction& f) {
     std::vector<T> x, y;
-    pow_points<T>(sample, 23, x, y);
-    const std::vector<T> got = best<T>(x, y.data(), id);
+    pair_points<T>(f, sample, 23, x, y);
+    const std::vector<T> got = best<T>(x, y.data(), f.id);
     mpfr_t exact, first, second;
     mpfr_init2(exact, sizeof(T) == 4 ? 64 : 96);
     mpfr_init2(first, 53);
@@ -93,21 +91,21 @@ void check_pairs(const char* name, MathFunction id, Exact function, double bound
     for (size_t i = 0; i < x.size(); ++i) {
         mpfr_set_d(first, double(x[i]), MPFR_RNDN);
         mpfr_set_d(second, double(y[i]), MPFR_RNDN);
-        function(exact, first, second, MPFR_RNDN);
+        f.exact(exact, first, second, MPFR_RNDN);
         worst.take(ulp_error(got[i], exact), x[i], y[i], got[i]);
     }
     mpfr_clear(exact);
     mpfr_clear(first);
     mpfr_clear(second);
     INFO("x = ", double(worst.x), ", y = ", double(worst.y), ", got ", double(worst.got));
-    CHECK(worst.error <= bound);
-    report<T>(name, worst.error);
-    check_bits<T>(x, y.data(), id, got);
+    CHECK(worst.error <= f.bound);
+    report<T>(f.name, worst.error);
+    check_bits<T>(x, y.data(), f.id, got);
 }
 
 }  // namespace
 
 TEST_CASE_TEMPLATE("pow and atan2: error and equal bits", T, float, double) {
-    check_pairs<T>("pow", math_pow, mpfr_pow, pow_bound);
-    check_pairs<T>("atan2", math_atan2, mpfr_atan2, sizeof(T) == 4 ? 1.5 : 1.7);
+    check_pairs<T>(pow_function);
+    check_pairs<T>(atan2_function);
 }

@@ -10,6 +10,7 @@
 // Largest errors measured: docs/accuracy.md.
 #pragma once
 
+#include "engine/simd/math/quarters.h"
 #include "engine/simd/math/trig.h"
 
 namespace mercer::MERCER_ISA {
@@ -47,6 +48,8 @@ MERCER_INLINE Vec<T> quarter_turns_minus(Vec<T> k, Vec<T> t, Vec<T> p) {
     return v + (((c - v) - t) + fma(k, Vec<T>(HalfPi<T>::middle), -p));
 }
 
+template <class T>
+constexpr T angle_limit = T(sizeof(T) == 4 ? 0x1p100 : 0x1p1000);
 /// The angle of (|x|, |y|), x counted as negative where told.
 template <class T>
 MERCER_INLINE Vec<T> angle_of(Vec<T> x, Vec<T> y, Mask<T> negative) {
@@ -57,7 +60,11 @@ MERCER_INLINE Vec<T> angle_of(Vec<T> x, Vec<T> y, Mask<T> negative) {
     const Mask<T> same = low == high, origin = same && high == zero;
     const Vec<T> t = select(origin, zero, select(same, one, low / high)), z = t * t;
     const Vec<T> rest = select(origin, zero, Vec<T>(T(-0.21460183660255169038)));  // π/4 − 1
-    const Vec<T> p = select(same, rest, t * z * atan_polynomial(z));
+    // What the quotient rounds off, about: d atan t = dt/(1 + t²).
+    const Mask<T> middling = high > Vec<T>(1 / angle_limit<T>) && high < Vec<T>(angle_limit<T>);
+    const Vec<T> lost = fma(-t, high, low) * rough_inverse(high) * fma(z, Vec<T>(T(-0.5)), one);
+    const Vec<T> p =
+        select(same, rest, fma(t * z, atan_polynomial(z), select(middling, lost, zero)));
     const Vec<T> k = select(steep, one, select(negative, two, zero));
     // −θ, or θ where the angle is π/2 − θ or π − θ.
     const auto sign =
