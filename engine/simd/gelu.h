@@ -63,7 +63,7 @@ MERCER_INLINE Vec<float> gelu_slope(Vec<float> x) {
 template <class T>
 MERCER_OUTLINE Vec<T> gelu_of(Vec<T> x) {
     const Vec<T> a = clamp_high(abs(x), 40.0);  // Φ(−40) rounds to 0
-    return fma(-a, normal_tail<T>(a), clamp_low(x, 0.0));
+    return fma(-a, normal_tail(a), clamp_low(x, 0.0));
 }
 template <class T>
 MERCER_OUTLINE Vec<T> gelu_slope_of(Vec<T> x) {

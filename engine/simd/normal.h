@@ -44,17 +44,24 @@ MERCER_INLINE Dual<V> log_normal_cdf(Dual<V> x) {
 }
 /// y = erfinv x: y' = √π/2 e^(y²)
 template <class V>
+MERCER_INLINE V erfinv_slope(V y) {
+    return V(typename V::Scalar(0.88622692545275801365)) * exp(y * y);
+}
+template <class V>
 MERCER_INLINE Dual<V> erfinv(Dual<V> x) {
-    using S = typename V::Scalar;
     const V y = erfinv(x.v);
-    return chain(x, y, [&] { return V(S(0.88622692545275801365)) * exp(y * y); });
+    return chain(x, y, [&] { return erfinv_slope(y); });
 }
 /// y = Φ⁻¹(p): y' = √(2π) e^(y²/2)
 template <class V>
-MERCER_INLINE Dual<V> normal_icdf(Dual<V> p) {
+MERCER_INLINE V normal_icdf_slope(V y) {
     using S = typename V::Scalar;
+    return V(S(2.50662827463100050242)) * exp(y * y * V(S(0.5)));
+}
+template <class V>
+MERCER_INLINE Dual<V> normal_icdf(Dual<V> p) {
     const V y = normal_icdf(p.v);
-    return chain(p, y, [&] { return V(S(2.50662827463100050242)) * exp(y * y * V(S(0.5))); });
+    return chain(p, y, [&] { return normal_icdf_slope(y); });
 }
 
 }  // namespace mercer::MERCER_ISA

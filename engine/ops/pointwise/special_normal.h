@@ -1,6 +1,7 @@
 // erfc, erfinv and the normal distribution; method and derivatives stand in engine/simd/normal.h.
 #pragma once
 
+#include "engine/ops/pointwise/needs.h"
 #include "engine/simd/normal.h"
 
 namespace mercer::MERCER_ISA::formula {
@@ -16,6 +17,11 @@ struct Erfinv {
     template <class V>
     static MERCER_INLINE V f(V x) {
         return erfinv(x);
+    }
+    static constexpr unsigned needs = needs_output;
+    template <class V>
+    static MERCER_INLINE V df(V, V y) {
+        return erfinv_slope(y);
     }
 };
 struct NormalPdf {
@@ -43,6 +49,11 @@ struct NormalIcdf {
     template <class V>
     static MERCER_INLINE V f(V p) {
         return normal_icdf(p);
+    }
+    static constexpr unsigned needs = needs_output;
+    template <class V>
+    static MERCER_INLINE V df(V, V y) {
+        return normal_icdf_slope(y);
     }
 };
 

@@ -5,7 +5,9 @@
 // coefficients, 2^-34. Both interpolate at Chebyshev points in z/(z + 3) or near it. Then
 //   erfc |x| = e^(−x²) E(|x|),   Φ(−|x|) = ½ e^(−x²/2) E(|x|/√2),
 // with the square in two parts, so that the tails keep their digits down to the last subnormal;
-// the other side is 2 − erfc |x| and 1 − Φ(−|x|).
+// the other side is 2 − erfc |x| and 1 − Φ(−|x|). In double E for these is t Q(t), t = 1/(z + 3), Q of degree 20
+// (2^-58, for 0.84 ≤ z ≤ 28.6), and nearer to 0 they are 1 − erf x (|x| < 1) and ½ − |x| (c + M(x²)) (|x| < 1.25, M
+// of degree 11, 2^-60): a vector without larger |x| leaves the rest out.
 //   log Φ(x) = −x²/2 + log(E/2) for x ≤ 0 (no cancellation: both are negative), and
 //   log1p(−Φ(−x)) to the right.
 // erfc, Φ, φ and e^(−x²) of floats have lanes of their own (erfc_float.h); the rest of floats goes
@@ -14,9 +16,11 @@
 // Largest errors measured: docs/accuracy.md.
 #pragma once
 
+#include "engine/simd/math/erf.h"
 #include "engine/simd/math/erfc_float.h"
 #include "engine/simd/math/exp.h"
 #include "engine/simd/math/log.h"
+#include "engine/simd/math/quarters.h"
 #include "engine/simd/wide.h"
 
 namespace mercer::MERCER_ISA {
@@ -34,11 +38,12 @@ MERCER_INLINE Vec<double> exp_polynomial_for(Vec<double> r) {
 /// f·e^(h + l) for |l| far below |h|, h ≤ 700.
 template <class T>
 MERCER_INLINE Pair<double> times_exp(Pair<double> f, Vec<double> h, Vec<double> l) {
-    const auto e = exp_reduce(h);
-    const Vec<double> r = e.r + (e.low + l);
+    using C = Ln2<double>;
+    const Vec<double> n = round_product(h, C::inverse),
+                      r = fma(n, Vec<double>(-C::high), h) + fma(n, Vec<double>(-C::low), l);
     const Vec<double> q = fma(r * r, exp_polynomial_for<T>(r), r);
     const Pair<double> y = quick_sum(f.high, fma(f.high, q, f.low));
-    return {scale(y.high, e.n), scale(y.low, e.n)};
+    return {scale(y.high, n), scale(y.low, n)};
 }
 
 /// No z of a finite argument is larger, but for doubles whose E does not matter.
@@ -58,7 +63,7 @@ MERCER_INLINE Pair<double> erfcx_pair(Vec<double> z, Vec<double> rest = Vec<doub
         const Vec<double> inverse_low = fma(rough, lost, rough - inverse);
         // What cancels at u = 1 is kept apart.
         const Vec<double> u = s - one,
-                          rest_of_q = horner_split(
+                          rest_of_q = horner_quarters(
                               u, 0x1.5d40a2324c5d4p-2, -0x1.b0fdddbee450cp-3, 0x1.79703b43800cbp-4,
                               -0x1.86984b2e39176p-6, 0x1.23872223b882dp-14, 0x1.426c153160604p-9,
                               -0x1.2b7899b3a15fep-11, -0x1.b58adc8c93c56p-13, 0x1.b20321667d09cp-14,
@@ -94,41 +99,86 @@ MERCER_INLINE Vec<double> erfcx(Vec<double> z) {
 /// e^(−c x²), c = 1 or ½, times f.
 template <class T>
 MERCER_INLINE Pair<double> times_exp_square_pair(Pair<double> f, Vec<double> x, double c) {
-    const Vec<double> h = x * x, l = fma(x, x, -h);
-    return times_exp<T>(f, h * Vec<double>(-c), l * Vec<double>(-c));
+    const Vec<double> m = x * Vec<double>(-c), h = m * x;
+    return times_exp<T>(f, h, fma(m, x, -h));
 }
 template <class T>
 MERCER_INLINE Vec<double> times_exp_square(Pair<double> f, Vec<double> x, double c) {
     return times_exp_square_pair<T>(f, x, c).high;
 }
 
+/// E(z + rest) for 0.84 ≤ z ≤ 28.6: t Q(t), t = 1/(z + 3).
+MERCER_INLINE Pair<double> erfcx_far(Vec<double> z, Vec<double> rest) {
+    const Vec<double> one(1.0), three(3.0), d = z + three, t = one / d;
+    const Vec<double> d_low = (z - (d - three)) + rest;
+    const Vec<double> lost = fma(-t, d_low, fma(-t, d, one));  // 1/(d + d_low) = t (1 + lost)
+    const Vec<double> v = t - Vec<double>(0x1.2b125ce4ff8d4p-3);
+    const Vec<double> centre(0x1.f23c646368becp-1);
+    const Vec<double> p = horner_quarters(
+        v, 0x1.203ef8124ea79p+2, 0x1.1795c6ea892bcp+4, 0x1.b957268ec4ba5p+5, 0x1.0a8ade25862e2p+7,
+        0x1.a10e1e982aca3p+7, 0x1.aac1ab0109c56p+5, -0x1.4af95ad9275e4p+9, -0x1.4580fe61e0e2cp+10,
+        0x1.3d2ae3c3a818ep+10, 0x1.e924515fb636dp+12, -0x1.51cb95a2be2f2p+8, -0x1.5e70ac4b480aep+15,
+        -0x1.c4185c80d4e93p+13, 0x1.14deb17dce280p+18, 0x1.5d437d85273ddp+16,
+        -0x1.e42c278d31ee5p+20, -0x1.8e3a1c45a7fb3p+15, 0x1.a7f51ecda4309p+23,
+        -0x1.785d4949fcaeep+21, -0x1.0b0e6806540fdp+26);
+    const Vec<double> q = fma(v, p, centre), q_low = fma(v, p, centre - q);
+    const Vec<double> slope = fma(t, Vec<double>(6.2), one);  // d log E / d log t, about
+    const Vec<double> e = t * q;
+    return {e, fma(t, fma(q, slope * lost, q_low), fma(t, q, -e))};
+}
+
 template <class T>
 MERCER_OUTLINE Vec<T> erfc(Vec<T> x) {
-    const Vec<T> a = clamp_high(abs(x), 28.0);  // erfc 28 rounds to 0
-    const Vec<T> y = times_exp_square<T>(erfcx_pair<T>(a), a, 1.0);
-    return select(x < Vec<T>(0.0), Vec<T>(2.0) - y, y);
+    const Vec<T> zero(0.0), one(1.0), a = abs(x), d = one - x;
+    const Mask<T> far = !(a < one);
+    Vec<T> y = d + fma(-x, erf_polynomial(x * x), (one - d) - x);
+    if (any(far)) {
+        const Vec<T> b = clamp_high(a, 28.0);  // erfc 28 rounds to 0
+        const Vec<T> tail = times_exp_square<T>(erfcx_far(b, zero), b, 1.0);
+        y = select(far, select(x < zero, Vec<T>(2.0) - tail, tail), y);
+    }
+    return y;
 }
 constexpr double sqrt_half = 0.70710678118654752440;
 /// 1/√(2π)
 MERCER_INLINE Pair<double> inverse_root_two_pi() {
     return {Vec<double>(0x1.9884533d43651p-2), Vec<double>(-0x1.cbc0d30ebfd15p-56)};
 }
+/// z = a √½, and what is missing from 2z.
+MERCER_INLINE Pair<double> times_sqrt_half(Vec<double> a) {
+    const Vec<double> z = a * Vec<double>(sqrt_half), root(0x1.6a09e667f3bcdp0);
+    return {z, fma(a, Vec<double>(-0x1.bdd3413b26456p-54), fma(a, root, -(z + z)))};
+}
+MERCER_INLINE Pair<double> halved(Pair<double> e) {
+    return {e.high * Vec<double>(0.5), e.low * Vec<double>(0.5)};
+}
 /// ½ E(a/√2), which is Φ(−a) e^(a²/2), for a ≥ 0.
 template <class T>
 MERCER_INLINE Pair<double> half_erfcx(Vec<double> a) {
-    const Vec<double> z = a * Vec<double>(sqrt_half), root(0x1.6a09e667f3bcdp0);
-    const Vec<double> rest = fma(a, Vec<double>(-0x1.bdd3413b26456p-54), fma(a, root, -(z + z)));
-    const Pair<double> e = erfcx_pair<T>(z, rest);
-    return {e.high * Vec<double>(0.5), e.low * Vec<double>(0.5)};
+    const Pair<double> z = times_sqrt_half(a);
+    return halved(erfcx_pair<T>(z.high, z.low));
 }
-template <class T>
-MERCER_INLINE Vec<double> normal_tail(Vec<double> x) {  // Φ(−|x|)
-    const Vec<double> a = clamp_high(abs(x), 40.0);
-    return times_exp_square<T>(half_erfcx<T>(a), a, 0.5);
+/// Φ(−|x|): ½ − a (c + M(a²)), c = 1/√(2π), below 1.25.
+MERCER_INLINE Vec<double> normal_tail(Vec<double> x) {
+    const Vec<double> a = abs(x), c = inverse_root_two_pi().high, half(0.5);
+    const Mask<double> far = !(a < Vec<double>(1.25));
+    const Vec<double> m =
+        horner_quarters(a * a, -0x1.09103eef22e5ap-55, -0x1.1058377e2ced1p-4, 0x1.46d042976895ep-7,
+                        -0x1.37403f6b7d557p-10, 0x1.e42b0d4761cf7p-14, -0x1.3ce8f9c062755p-17,
+                        0x1.658a01ae7f3a2p-21, -0x1.621fbfd557c31p-25, 0x1.38519a0b8baa2p-29,
+                        -0x1.ee005464aa48ap-34, 0x1.54347be0b182bp-38, -0x1.465181078cbebp-43);
+    const Vec<double> p = a * c, h = half - p;
+    Vec<double> y = h + fma(-a, m, ((half - h) - p) - fma(a, c, -p));
+    if (any(far)) {
+        const Vec<double> b = clamp_high(a, 40.0);
+        const Pair<double> z = times_sqrt_half(b), e = halved(erfcx_far(z.high, z.low * half));
+        y = select(far, times_exp_square<double>(e, b, 0.5), y);
+    }
+    return y;
 }
 template <class T>
 MERCER_OUTLINE Vec<T> normal_cdf(Vec<T> x) {
-    const Vec<T> y = normal_tail<T>(x);
+    const Vec<T> y = normal_tail(x);
     return select(x > Vec<T>(0.0), Vec<T>(1.0) - y, y);
 }
 template <class T>

@@ -13,6 +13,7 @@
 
 #include "engine/simd/math/log.h"
 #include "engine/simd/math/pow.h"
+#include "engine/simd/math/quarters.h"
 
 namespace mercer::MERCER_ISA {
 
@@ -63,11 +64,15 @@ MERCER_INLINE Pair<T> two_sum(Vec<T> a, Vec<T> b) {
     const Vec<T> s = a + b, t = s - a;
     return {s, (a - (s - t)) + (b - t)};
 }
-/// √(h + l) for h > 0, |l| far below it; 0 for 0.
-template <class T>
-MERCER_INLINE Pair<T> sqrt(Pair<T> x) {
-    const Vec<T> s = sqrt(x.high), rest = (fma(-s, s, x.high) + x.low) / (s + s);
-    return {s, select(s == Vec<T>(T(0)), s, rest)};
+/// √(h + l) for h > 0, |l| far below it; 0 for 0. A second division of doubles would take longer than three steps to the
+/// inverse, which asinh of the smallest needs.
+MERCER_INLINE Pair<float> sqrt(Pair<float> x) {
+    const Vec<float> s = sqrt(x.high), d = fma(s, Vec<float>(2.0f), Vec<float>(0x1p-100f));
+    return {s, (fma(-s, s, x.high) + x.low) / d};
+}
+MERCER_INLINE Pair<double> sqrt(Pair<double> x) {
+    const Vec<double> s = sqrt(x.high), d = fma(s, Vec<double>(2.0), Vec<double>(0x1p-1000));
+    return {s, (fma(-s, s, x.high) + x.low) * rough_inverse<3>(d)};
 }
 /// log(2^twice (u.high + u.low)), finite u ≥ 1.
 template <class T>
@@ -110,8 +115,8 @@ MERCER_INLINE Vec<T> acosh(Vec<T> x) {
 /// ±∞ at ±1, NaN beyond.
 template <class T>
 MERCER_INLINE Vec<T> atanh(Vec<T> x) {
-    const Vec<T> one(T(1)), a = abs(x), a2 = a + a, d = one - a, q = a2 / d;
-    const Vec<T> q_low = fma(-q, (one - d) - a, fma(-q, d, a2)) / d;
+    const Vec<T> one(T(1)), a = abs(x), a2 = a + a, d = one - a, r = one / d, q = a2 * r;
+    const Vec<T> q_low = fma(-q, (one - d) - a, fma(-q, d, a2)) * r;
     Pair<T> u = two_sum(one, q);
     u.low += q_low;
     Vec<T> y = log_of_sum(u, Vec<T>(T(0))) * Vec<T>(T(0.5));
