@@ -48,10 +48,12 @@ T* at(T* p, int64_t i, DType dtype) {
 }  // namespace
 
 void segment_reduce(Reduction op, const SegmentList& list, const void* x, int64_t width,
-                    double empty, DType dtype, void* out) {
+                    double empty, DType dtype, void* out, bool mean) {
     const auto kernel = segment_table().reduce[int(op)][dtype == DType::f64];
     for_pieces(list, width, [&](const Segments& piece, int64_t column) {
-        kernel(piece, at(x, column, dtype), empty, at(out, column, dtype));
+        Segments here = piece;
+        here.mean = mean;
+        kernel(here, at(x, column, dtype), empty, at(out, column, dtype));
     });
 }
 
@@ -166,6 +168,16 @@ void sort_ids(const int64_t* ids, int64_t count, int64_t n, int64_t* offsets, in
                      }
                  });
     offsets[n] = count;
+}
+
+bool ascending(const int64_t* list, int64_t count) {
+    std::atomic<bool> good{true};
+    parallel_for(count - 1, 1 << 15, [&](int64_t begin, int64_t end) {
+        bool falls = false;
+        for (int64_t k = begin; k < end; ++k) falls |= list[k + 1] < list[k];
+        if (falls) good = false;
+    });
+    return good;
 }
 
 bool all_within(const int64_t* ids, int64_t count, int64_t n) {

@@ -15,9 +15,9 @@ struct SegmentList {
     int64_t count, entries;
 };
 
-/// Rows of `width` elements, dense; f64 or f32 as `out` is.
+/// Rows of `width` elements, dense; f64 or f32 as `out` is. mean: divided by the number of rows, where there are any.
 void segment_reduce(Reduction op, const SegmentList& list, const void* x, int64_t width,
-                    double empty, DType dtype, void* out);
+                    double empty, DType dtype, void* out, bool mean = false);
 void segment_product(const SegmentList& list, const void* w, const void* x, int64_t width,
                      DType dtype, void* out);
 void segment_dots(const SegmentList& list, const void* a, const void* b, int64_t width, DType dtype,
@@ -30,6 +30,8 @@ void segment_softmax(const SegmentList& list, const void* x, const void* g, int6
 /// them. A counting sort: two passes over ids, on all threads.
 void sort_ids(const int64_t* ids, int64_t count, int64_t n, int64_t* offsets, int64_t* order);
 
+/// Whether list[0…count) never falls.
+bool ascending(const int64_t* list, int64_t count);
 /// Whether all of ids[0…count) are in [0, n).
 bool all_within(const int64_t* ids, int64_t count, int64_t n);
 

@@ -11,6 +11,7 @@ struct Segments {
     const int64_t* offsets;
     const int64_t* row;
     int64_t begin, end, width, stride;
+    bool mean = false;  // `reduce` divides by the number of rows
 };
 
 struct SegmentTable {

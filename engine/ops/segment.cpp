@@ -51,14 +51,16 @@ Tensor reduced(const char* name, cpu::Reduction op, const SegmentAttrs& attrs,
     const Rows rows(name, attrs, in);
     Shape shape = rows.x.shape();
     shape[0] = rows.count;
-    const Tensor out = Tensor::empty(shape, rows.x.dtype());
+    Tensor out = Tensor::empty(shape, rows.x.dtype());
     if (out.count() == 0) return out;
-    if (attrs.count < 0)
+    if (attrs.count < 0) {
         cpu::segment_reduce(op, rows.list(), rows.x.raw(), rows.width, attrs.empty, out.dtype(),
-                            out.raw());
-    else
-        cpu::join_rows(op, rows.by_id(), attrs.empty, out.dtype(), rows.x.raw(), out.raw());
-    return out;
+                            out.raw(), attrs.mean);
+        return out;
+    }
+    cpu::join_rows(op, rows.by_id(), attrs.empty, out.dtype(), rows.x.raw(), out.raw());
+    if (!attrs.mean) return out;
+    return std::move(out) / segment_sizes(rows.at, attrs, shape.rank(), rows.x.dtype());
 }
 
 }  // namespace
@@ -80,12 +82,12 @@ Tensor checked_offsets(const char* operation, const Tensor& offsets, int64_t ent
     if (n < 1)
         throw ShapeError(operation,
                          "offsets must have one entry more than there are segments, got none");
-    int64_t k = 1;
-    while (k < n && at[k] >= at[k - 1]) ++k;
-    if (k < n)
-        throw ValueError(operation, "offsets must ascend, but offsets[" + std::to_string(k) +
-                                        "] = " + std::to_string(at[k]) + " comes after " +
-                                        std::to_string(at[k - 1]));
+    if (!cpu::ascending(at, n)) {
+        const int64_t* const fall = std::is_sorted_until(at, at + n);
+        throw ValueError(operation, "offsets must ascend, but offsets[" + std::to_string(fall - at) +
+                                        "] = " + std::to_string(*fall) + " comes after " +
+                                        std::to_string(fall[-1]));
+    }
     if (at[0] != 0 || at[n - 1] != entries)
         throw ValueError(operation, "offsets must go from 0 to the number of rows, " +
                                         std::to_string(entries) + "; they go from " +
@@ -100,16 +102,6 @@ Tensor row_ids(const char* operation, const Shape& x, const Tensor& ids, int64_t
         throw ShapeError(operation, "ids " + to_string(ids.shape()) +
                                         " must have one entry for each row of x " + to_string(x));
     return list;
-}
-
-Tensor id_counts(const Tensor& ids, int64_t n, int rank, DType dtype) {
-    Shape shape = Shape::filled(rank, 1);
-    shape[0] = n;
-    const Tensor counts = Tensor::empty(shape, DType::i64);
-    int64_t* to = static_cast<int64_t*>(counts.raw());
-    cpu::count_ids(ids.data<int64_t>(), ids.count(), n, to);
-    for (int64_t i = 0; i < n; ++i) to[i] = std::max(to[i], int64_t{1});
-    return cast(counts, dtype);
 }
 
 std::pair<Tensor, Tensor> segments_of(const char* operation, const Shape& x, const Tensor& ids,
@@ -132,19 +124,20 @@ Tensor segment_ids(const Tensor& offsets) {
     return out;
 }
 
-Tensor segment_sizes(const Tensor& offsets, int rank, DType dtype) {
-    const Tensor sizes = Tensor::empty({offsets.count() - 1}, dtype), list = offsets.contiguous();
-    const int64_t* at = list.data<int64_t>();
-    visit(dtype, [&]<class T>(T) {
-        T* size = static_cast<T*>(sizes.raw());
-        parallel_for(sizes.count(), grain_for(1), [&](int64_t begin, int64_t end) {
-            for (int64_t s = begin; s < end; ++s)
-                size[s] = T(std::max<int64_t>(at[s + 1] - at[s], 1));
-        });
-    });
+Tensor segment_sizes(const Tensor& at, const SegmentAttrs& attrs, int rank, DType dtype) {
+    const Tensor list = at.contiguous();
+    const int64_t n = attrs.count < 0 ? list.count() - 1 : attrs.count;
+    const int64_t* const place = list.data<int64_t>();
     Shape shape = Shape::filled(rank, 1);
-    shape[0] = sizes.count();
-    return reshape(sizes, shape);
+    shape[0] = n;
+    const Tensor counts = Tensor::empty(shape, DType::i64);
+    int64_t* const to = static_cast<int64_t*>(counts.raw());
+    if (attrs.count < 0)
+        std::transform(place, place + n, place + 1, to, [](int64_t a, int64_t b) { return b - a; });
+    else
+        cpu::count_ids(place, list.count(), n, to);
+    for (int64_t s = 0; s < n; ++s) to[s] = std::max(to[s], int64_t{1});
+    return cast(counts, dtype);
 }
 
 Tensor SegmentSum::forward(const Attrs& attrs, std::span<const Tensor> in) {

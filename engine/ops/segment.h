@@ -13,6 +13,7 @@ namespace mercer {
 struct SegmentAttrs {
     int64_t count = -1;  // of segments by ids, which were checked; -1: by offsets
     double empty = 0;    // the result of a segment without rows
+    bool mean = false;   // sums are divided by the number of rows
 };
 
 struct MERCER_API SegmentSum {
@@ -62,15 +63,14 @@ Tensor segmented(const Tensor& x, const Tensor& at, const SegmentAttrs& attrs = 
 
 /// The segment of every row: i64 (e).
 MERCER_API Tensor segment_ids(const Tensor& offsets);
-/// How many rows each segment has, at least 1, as (n, 1, …) of `rank` axes.
-MERCER_API Tensor segment_sizes(const Tensor& offsets, int rank, DType dtype);
+/// How many rows each segment has, at least 1, as (n, 1, …) of `rank` axes; `at` as the operations take it.
+MERCER_API Tensor segment_sizes(const Tensor& at, const SegmentAttrs& attrs, int rank, DType dtype);
 /// The ids' rows are x's: ShapeError; a segment's number is in [0, n): ValueError; and {offsets, order} of a stable sort.
 MERCER_API std::pair<Tensor, Tensor> segments_of(const char* operation, const Shape& x,
                                                  const Tensor& ids, int64_t n);
 
-/// ids, dense, checked as above; how often each of [0, n) is there, at least 1, as (n, 1, …) of `rank` axes.
+/// ids, dense, checked as above.
 MERCER_API Tensor row_ids(const char* operation, const Shape& x, const Tensor& ids, int64_t n);
-MERCER_API Tensor id_counts(const Tensor& ids, int64_t n, int rank, DType dtype);
 
 /// ids: i64 of one axis, dense, every one in [0, n).
 MERCER_API Tensor checked_ids(const char* operation, const char* what, const Tensor& ids, int64_t n);

@@ -16,7 +16,10 @@ Tensor ids_of(Vjp<X>& c) {
 
 template <class X>
 void SegmentSum::vjp(Vjp<X>& c) {
-    c.give(0, index_select(c.g(), ids_of(c), 0));
+    const SegmentAttrs& at = c.template attrs<SegmentAttrs>();
+    const X g = c.g();
+    const X share = at.mean ? g / X(segment_sizes(c.value(1), at, g.rank(), c.dtype())) : g;
+    c.give(0, index_select(share, ids_of(c), 0));
 }
 
 /// Equal extrema share: g · [x = y] / #[x = y]

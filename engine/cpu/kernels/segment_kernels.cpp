@@ -66,6 +66,8 @@ MERCER_INLINE void accumulate(const Segments& g, const T* w, const T* x, T empty
                         part[r] = weighted ? fma(weight, v, part[r]) : Op::join(part[r], v);
                     }
                 }
+                if (g.mean)
+                    for (int r = 0; r < n; ++r) part[r] = part[r] / Vec<T>(T(to - from));
                 for (int r = 0; r < n; ++r)
                     store(from == to ? Vec<T>(empty) : part[r], out + s * g.stride + c + r * lanes,
                           count);
@@ -79,6 +81,9 @@ constexpr int64_t long_run = 64;  // from here on a run of single elements takes
 template <class Op, class T>
 void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
     constexpr int lanes = Vec<T>::lanes;
+    const auto result = [&](T total, int64_t size) __attribute__((always_inline)) {
+        return size == 0 ? empty : g.mean ? total / T(size) : total;
+    };
     for (int64_t s = g.begin; s < g.end; ++s) {
         const int64_t first = g.offsets[s], last = g.offsets[s + 1];
         if (lanes > 1 && last - first <= 4 * lanes) {  // the parts that are there
@@ -97,7 +102,7 @@ void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
             if (last - first > 2 * lanes) load_part(2), load_part(3);
             const T total =
                 across<Op>(Op::join(Op::join(part[0], part[2]), Op::join(part[1], part[3])));
-            out[s] = first == last ? empty : total;
+            out[s] = result(total, last - first);
             continue;
         }
         Canonical<T, Op> acc;
@@ -109,7 +114,7 @@ void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
                                           ? Vec<T>::load(p)
                                           : Vec<T>::load(p, count, Op::template identity<T>));
             });
-        out[s] = first == last ? empty : acc.total();
+        out[s] = result(acc.total(), last - first);
     }
 }
 
