@@ -6,6 +6,7 @@
 #include "attention/smoother/placed.h"
 #include "attention/smoother/position/relative.h"
 #include "autograd/functions.h"
+#include "autograd/ops/matmul.h"
 #include "engine/error.h"
 
 namespace mercer {
@@ -37,8 +38,11 @@ void check_shapes(const Var& q, const Var& k) {
                                        " need two axes or more and the same width");
 }
 
+/// In one chain, as the fused smoother sums: a row's bits do not change with the keys after it.
+Var product(const Var& a, const Var& b) { return matmul_in(cpu::Order::chain, a, b); }
+
 Var scores(const Var& q, const Var& k, const Kernel& kernel) {
-    if (kernel.score == Kernel::Score::product) return matmul(q, transpose(k));
+    if (kernel.score == Kernel::Score::product) return product(q, transpose(k));
     const auto [column, row] = pairs(q, k);
     if (kernel.score == Kernel::Score::difference) return sum(square(column - row), {-1});
     const Var& w = kernel.parameters.front();
@@ -211,10 +215,10 @@ std::vector<Var> attend_placed(const Positioned& at, const Var& v, const Smoothe
     clean.k = keys;
     const Weights made = weights(clean, options);
     const Var w = dropped(made.w, options.dropout, rows);
-    Var out = matmul(w, values);
+    Var out = product(w, values);
     if (at.value_rows.defined()) {
         const Var rows = rows_of_distances(at.value_rows, -2, at.value_at, w.size(-2), w.size(-1));
-        out = out + matmul(relative_unshift(w), rows);
+        out = out + product(relative_unshift(w), rows);
     }
     for (const Tensor& bad : {bad_keys, bad_values})
         if (bad.defined())

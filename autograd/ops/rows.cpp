@@ -1,5 +1,6 @@
 // Softmax, dropout, embedding and products on Vars.
 #include "autograd/functions.h"
+#include "autograd/ops/matmul.h"
 #include "autograd/record.h"
 #include "engine/ops/dropout.inl"
 #include "engine/ops/embedding.inl"
@@ -20,12 +21,14 @@ Var embedding(const Var& table, const Tensor& ids, int64_t padding) {
     return record<Embedding>({table.size(0), padding}, {&table, &at});
 }
 
-Var matmul(const Var& a, const Var& b) {
+Var matmul(const Var& a, const Var& b) { return matmul_in(cpu::Order::by_shape, a, b); }
+
+Var matmul_in(cpu::Order order, const Var& a, const Var& b) {
     if (a.rank() < 1 || b.rank() < 1)
         throw ShapeError("matmul", "operands need an axis: lhs " + to_string(a.shape()) +
                                        " vs rhs " + to_string(b.shape()));
-    return promoted_matmul(a, b, [](const Var& l, const Var& r) {
-        return record<Matmul>({}, {&l, &r});
+    return promoted_matmul(a, b, [order](const Var& l, const Var& r) {
+        return record<Matmul>({order}, {&l, &r});
     });
 }
 

@@ -55,7 +55,8 @@ cpu::MatrixView<const T> matrix(const Tensor& t) {
 }
 
 template <class T>
-void multiply(const Tensor& out, const Tensor& a, const Tensor& b, const AfterProduct& after) {
+void multiply(const Tensor& out, const Tensor& a, const Tensor& b, const AfterProduct& after,
+              cpu::Order order) {
     cpu::Epilogue<T> epilogue;
     epilogue.activation = after.activation;
     if (after.bias.defined()) {
@@ -67,44 +68,47 @@ void multiply(const Tensor& out, const Tensor& a, const Tensor& b, const AfterPr
                                out.strides()[out.rank() - 1]};
     const Shape batch = batch_shape(out.shape());
     if (count(batch) == 1)
-        return cpu::gemm<T>(m, n, k, matrix<T>(a), matrix<T>(b), c, false, epilogue);
+        return cpu::gemm<T>(m, n, k, matrix<T>(a), matrix<T>(b), c, false, epilogue, order);
     const auto at_a = batch_offsets(a, batch), at_b = batch_offsets(b, batch),
                at_c = batch_offsets(out, batch);
     cpu::gemm_batched<T>(count(batch), m, n, k, matrix<T>(a), at_a.data(), matrix<T>(b),
-                         at_b.data(), c, at_c.data(), false, epilogue);
+                         at_b.data(), c, at_c.data(), false, epilogue, order);
 }
 
 }  // namespace
 
-void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b, const AfterProduct& after) {
+void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b, const AfterProduct& after,
+                   cpu::Order order) {
     if (out.count() == 0) return;
     if (a.rank() > 2 && b.rank() == 2 && a.is_contiguous() &&
         out.is_contiguous()) {  // one tall product
         const int64_t columns = out.shape().back();
         const Tensor tall = reshape(a, {out.count() / columns, a.shape().back()});
         return multiply_into(out.view({tall.shape()[0], columns}, {columns, 1}, out.offset()), tall,
-                             b, after);
+                             b, after, order);
     }
     if (a.dtype() == DType::f64)
-        multiply<double>(out, a, b, after);
+        multiply<double>(out, a, b, after, order);
     else
-        multiply<float>(out, a, b, after);
+        multiply<float>(out, a, b, after, order);
 }
 
-Tensor Matmul::forward(const Attrs&, std::span<const Tensor> x) {
+Tensor Matmul::forward(const Attrs& attrs, std::span<const Tensor> x) {
     const OperationScope scope(name, x);
     Tensor out = Tensor::empty(product_shape(x[0], x[1]), x[0].dtype());
-    multiply_into(out, x[0], x[1]);
+    multiply_into(out, x[0], x[1], {}, attrs.order);
     return out;
 }
 
-Tensor matmul(const Tensor& a, const Tensor& b) {
+Tensor matmul_in(cpu::Order order, const Tensor& a, const Tensor& b) {
     if (a.rank() < 1 || b.rank() < 1) product_shape(a, b);
-    return promoted_matmul(a, b, [](const Tensor& l, const Tensor& r) {
+    return promoted_matmul(a, b, [order](const Tensor& l, const Tensor& r) {
         const Tensor x[] = {l, r};
-        return compute<Matmul>({}, x);
+        return compute<Matmul>({order}, x);
     });
 }
+
+Tensor matmul(const Tensor& a, const Tensor& b) { return matmul_in(cpu::Order::by_shape, a, b); }
 
 void matmul_into(Tensor& out, const Tensor& a, const Tensor& b) {
     if (a.rank() < 2 || b.rank() < 2)

@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "engine/cpu/gemm.h"
 #include "engine/ops/op.h"
 #include "engine/tensor.h"
 
@@ -11,7 +12,9 @@ namespace mercer {
 /// Operands of rank 2 or more; the function matmul() promotes vectors.
 struct MERCER_API Matmul {
     static constexpr const char* name = "matmul";
-    struct Attrs {};
+    struct Attrs {
+        cpu::Order order = cpu::Order::by_shape;
+    };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
     static constexpr unsigned needs(unsigned wanted) {
         return (wants_input(wanted, 0) ? input_bit(1) : 0) |
@@ -32,7 +35,9 @@ struct AfterProduct {
 };
 /// out = activation(a·b + bias), all checked and of the right shapes.
 void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b,
-                   const AfterProduct& after = {});
+                   const AfterProduct& after = {}, cpu::Order order = cpu::Order::by_shape);
+/// matmul whose sums, and those of its gradients, have that order.
+MERCER_API Tensor matmul_in(cpu::Order order, const Tensor& a, const Tensor& b);
 
 /// matmul for vectors and matrices: a rank-1 operand gains an axis for the product and loses it
 /// after.
