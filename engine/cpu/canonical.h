@@ -8,6 +8,8 @@
 
 #include "engine/simd/vec.h"
 
+#define MERCER_STEP __attribute__((always_inline))
+
 namespace mercer::MERCER_ISA {
 
 inline constexpr int canonical_lanes = 64;
@@ -112,6 +114,19 @@ MERCER_INLINE void canonical_for(Canonical<T, Op>& acc, int64_t n, Step step) {
 #pragma GCC unroll 8
     for (int k = 0; k < canonical_lanes / lanes; ++k, i += lanes)
         if (i < n) step(acc.part[k], i, int(n - i < lanes ? n - i : lanes));
+}
+
+/// canonical_for with several accumulators: step(i, count, part…).
+template <class T, class Step, class... Op>
+MERCER_INLINE void canonical_run(int64_t n, Step step, Canonical<T, Op>&... acc) {
+    constexpr int lanes = Vec<T>::lanes;
+    int64_t i = 0;
+    for (; i + canonical_lanes <= n; i += canonical_lanes)
+#pragma GCC unroll 8
+        for (int k = 0; k < canonical_lanes / lanes; ++k)
+            step(i + k * lanes, lanes, acc.part[k]...);
+    for (int k = 0; i < n; ++k, i += lanes)
+        step(i, int(n - i < lanes ? n - i : lanes), acc.part[k]...);
 }
 
 }  // namespace mercer::MERCER_ISA

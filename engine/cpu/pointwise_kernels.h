@@ -8,53 +8,55 @@
 
 namespace mercer::MERCER_ISA {
 
-/// The operands of one row, so that column c of operand k is at at[k] + c·step[k] with step 0 or 1:
-/// one that repeats a number stands in `room` as a full register, one with larger strides is
-/// gathered there, `chunk` columns at a time. An absent one is zeros.
+/// The operands of one row: column c of operand k is at at[k] + (c & moves[k]), moves 0 or all ones.
 template <class T, int n>
 struct Row {
-    static constexpr int64_t chunk = 128;
     const T* at[n];
-    int64_t step[n];
-    alignas(64) T room[n][chunk];
+    int64_t moves[n];
 
-    MERCER_INLINE Vec<T> load(int k, int64_t c) const { return Vec<T>::load(at[k] + c * step[k]); }
+    MERCER_INLINE const T* place(int k, int64_t c) const { return at[k] + (c & moves[k]); }
+    MERCER_INLINE Vec<T> load(int k, int64_t c) const { return Vec<T>::load(place(k, c)); }
     /// Asks for operand k's column c, which may lie beyond its end.
-    MERCER_INLINE void prefetch(int k, int64_t c) const {
-        __builtin_prefetch(at[k] + c * step[k]);
-    }
+    MERCER_INLINE void prefetch(int k, int64_t c) const { __builtin_prefetch(place(k, c)); }
     /// Lanes beyond the first `count` hold 1, harmless in any formula.
     MERCER_INLINE Vec<T> load(int k, int64_t c, int count) const {
-        return step[k] ? Vec<T>::load(at[k] + c, count, T(1)) : Vec<T>::load(at[k]);
+        return moves[k] ? Vec<T>::load(at[k] + c, count, T(1)) : Vec<T>::load(at[k]);
     }
 };
 
-/// Calls body(row, r, c, count) for runs of columns of every row.
+/// Calls body(row, r, c, count) for runs of columns of every row. An operand that repeats a number stands
+/// in `room` as a full register, one with larger strides is gathered there, `chunk` columns at a
+/// time. An absent one is zeros.
 template <class T, int n, class Body>
 MERCER_INLINE void for_rows(const cpu::PointwiseArgs& a, Body body) {
-    Row<T, n> row;
+    constexpr int64_t chunk = 128;
+    alignas(64) T room[n][chunk];
+    Row<T, n> row;  // apart from it, so that stores leave it in registers
     bool gathers = false;
     for (int k = 0; k < n; ++k) gathers |= a.in[k] && a.in_col[k] != 0 && a.in_col[k] != 1;
     for (int64_t r = 0; r < a.rows; ++r) {
+#pragma GCC unroll 10
         for (int k = 0; k < n; ++k) {
             const T* p = static_cast<const T*>(a.in[k]);
-            row.step[k] = p && a.in_col[k] != 0;
-            row.at[k] = row.step[k] ? p + r * a.in_row[k] : row.room[k];
-            if (!row.step[k]) Vec<T>(p ? p[r * a.in_row[k]] : T(0)).store(row.room[k]);
+            row.moves[k] = p && a.in_col[k] != 0 ? -1 : 0;
+            row.at[k] = row.moves[k] ? p + r * a.in_row[k] : room[k];
+            if (!row.moves[k] && (r == 0 || a.in_row[k] != 0))
+                Vec<T>(p ? p[r * a.in_row[k]] : T(0)).store(room[k]);
         }
         if (!gathers) {
             body(row, r, 0, a.cols);
             continue;
         }
-        for (int64_t c = 0; c < a.cols; c += Row<T, n>::chunk) {
-            const int64_t rest = a.cols - c, count = rest < row.chunk ? rest : row.chunk;
+        for (int64_t c = 0; c < a.cols; c += chunk) {
+            const int64_t rest = a.cols - c, count = rest < chunk ? rest : chunk;
+#pragma GCC unroll 10
             for (int k = 0; k < n; ++k) {
-                if (!row.step[k]) continue;
+                if (!row.moves[k]) continue;
                 const T* p = static_cast<const T*>(a.in[k]) + r * a.in_row[k] + c * a.in_col[k];
                 row.at[k] = p;
                 if (a.in_col[k] == 1) continue;
-                for (int64_t i = 0; i < count; ++i) row.room[k][i] = p[i * a.in_col[k]];
-                row.at[k] = row.room[k];
+                for (int64_t i = 0; i < count; ++i) room[k][i] = p[i * a.in_col[k]];
+                row.at[k] = room[k];
             }
             body(row, r, c, count);
         }

@@ -18,7 +18,13 @@ constexpr int64_t panel_rows = 28;  // of queries whose scores of all keys are h
 template <class T>
 class Forward {
 public:
-    Forward(const Problem<T>& p, FusedWants wants, FusedResult& r) : p_(p), wants_(wants), r_(r) {}
+    Forward(const Problem<T>& p, FusedWants wants, FusedResult& r)
+        : p_(p),
+          wants_(wants),
+          r_(r),
+          out_(r.out.mutable_data<T>()),
+          statistics_(r.statistics.mutable_data<T>()),
+          measures_(wants.measures ? r.measures.mutable_data<T>() : nullptr) {}
 
     /// False where keys or values hold NaN or infinities and nothing was computed to use.
     bool run() {
@@ -52,12 +58,10 @@ private:
     void block(const PackedHead<T>& packed, int64_t head, int64_t next, int64_t i, int64_t step) {
         const int64_t m = std::min(step, p_.queries - i), row = head * p_.queries + i;
         Statistics<T> s{};
-        T* const statistics = r_.statistics.mutable_data<T>();
         for (int k = 0; k < most_statistics; ++k)
-            if (k < r_.statistics.size(0)) s.of[k] = statistics + k * p_.heads * p_.queries + row;
-        Results<T> to{r_.out.mutable_data<T>() + row * p_.values, nullptr, s};
-        if (wants_.measures)
-            to.entropy = r_.measures.mutable_data<T>() + p_.heads * p_.queries + row;
+            if (k < r_.statistics.size(0)) s.of[k] = statistics_ + k * p_.heads * p_.queries + row;
+        Results<T> to{out_ + row * p_.values, nullptr, s};
+        if (measures_) to.entropy = measures_ + p_.heads * p_.queries + row;
         Block<T> b{p_, packed, head, i, m, to, ahead(head, next, i, step)};
         if (p_.spec.soft()) {
             b.softmax();
@@ -101,20 +105,19 @@ private:
         // max, share, entropy; of what is near too; factors of both
         T* const x = scratch.take<T>(8 * block_queries);
         const auto of = [&](int k) { return x + k * block_queries; };
-        T* const entropy = wants_.measures ? of(2) : nullptr;
+        T* const entropy = measures_ ? of(2) : nullptr;
         Block<T> b{p, packed, 0, i, m, {out, entropy, {{of(0), of(1)}}}, {}};
         b.softmax();
-        T* const statistics = r_.statistics.mutable_data<T>() + row;
-        T* const near[] = {statistics, statistics + n,
-                           entropy ? r_.measures.mutable_data<T>() + n + row : nullptr};
+        T* const statistics = statistics_ + row;
+        T* const near[] = {statistics, statistics + n, entropy ? measures_ + n + row : nullptr};
         for (int k = 0; k < (entropy ? 3 : 2); ++k)
             for (int64_t r = 0; r < m; ++r) of(3 + k)[r] = near[k][r * queries.step];
         weight_stages<T>().join(m, of(3), of(4), entropy ? of(5) : nullptr, of(0), of(1), entropy,
                                 of(6), of(7));
         for (int k = 0; k < (entropy ? 3 : 2); ++k)
             for (int64_t r = 0; r < m; ++r) near[k][r * queries.step] = of(3 + k)[r];
-        row_stages<T>().blend(m, p.values, of(6), r_.out.mutable_data<T>() + row * p.values,
-                              queries.step * p.values, of(7), out, p.values);
+        row_stages<T>().blend(m, p.values, of(6), out_ + row * p.values, queries.step * p.values,
+                              of(7), out, p.values);
         note_poison(b, row, queries.step);
     }
     void note_poison(const Block<T>& b, int64_t row, int64_t step) {
@@ -128,7 +131,7 @@ private:
     Ahead<T> ahead(int64_t head, int64_t next, int64_t i, int64_t step) const {
         Ahead<T> a;
         const int64_t m = std::min(step, p_.queries - i), end = i + m;
-        a.add(r_.out.data<T>() + (head * p_.queries + i) * p_.values, m * p_.values);
+        a.add(out_ + (head * p_.queries + i) * p_.values, m * p_.values);
         const auto rows = [&](Slot slot, int64_t h, int64_t first, int64_t last) {
             const auto& [width, apart] = std::pair(p_.operand[slot].width, p_.operand[slot].row);
             if (apart == width) a.add(p_.row(slot, h, first), (last - first) * width);
@@ -148,13 +151,13 @@ private:
         if (poisoned_.empty()) return;
         if (wants_.gradient) r_.mean = r_.out.clone();
         for (int64_t row : poisoned_)
-            std::fill_n(r_.out.mutable_data<T>() + row * p_.values, p_.values,
-                        std::numeric_limits<T>::quiet_NaN());
+            std::fill_n(out_ + row * p_.values, p_.values, std::numeric_limits<T>::quiet_NaN());
     }
 
     const Problem<T>& p_;
     FusedWants wants_;
     FusedResult& r_;
+    T *out_, *statistics_, *measures_;
     std::mutex mutex_;
     std::atomic<bool> finite_{true};
     SmootherReport report_;

@@ -21,7 +21,7 @@ template <class T>
 struct Stage {
     T *z, *wide, *keep, *parts, *more_parts, *factor;
     T* out;                // here while it is summed, for its own memory is far away
-    T* queries = nullptr;  // packed, where products read them
+    T* queries = nullptr;  // room for them packed, where products read them
 
     Stage(const Problem<T>& p, int64_t rows, int64_t columns, bool more, Scratch& scratch) {
         if (p.product()) queries = scratch.take<T>(rows * p.width);
@@ -53,23 +53,19 @@ struct Block {
     Results<T> to;   // from the block's first row on
     Ahead<T> ahead;  // what comes next
     std::vector<char> poisoned = {};
+    int looked = 0;  // at tiles
+    bool packed_queries = false;
 
-    /// Packs the queries.
-    void begin(const Stage<T>& x) const {
-        if (x.queries)
-            cpu::gemm_kernels<T>().pack_rows(m, p.width, packed.side.q + i * p.width, p.width, 1,
-                                             x.queries);
-    }
-    LogBounds<T> bounds(const Stage<T>& x) const {
+    LogBounds<T> bounds() const {
         constexpr T unknown = std::numeric_limits<T>::infinity();
         LogBounds<T> b{unknown, unknown, packed.slack};
         if (!std::isfinite(packed.longest)) return b;
-        T most(0);
-        for (int64_t r = 0, rows; r < m; r += rows) {
-            rows = cpu::strip_rows(cpu::gemm_kernels<T>().mr, m - r);
-            const T norm = row_stages<T>().longest(p.width, rows, x.queries + r * p.width, rows);
-            if (!std::isfinite(norm)) return b;
-            most = std::max(most, norm);
+        const T* const q = packed.side.q + i * p.width;
+        T norms[block_queries], most(0);
+        row_stages<T>().inner(m, p.width, q, q, p.width, norms);
+        for (int64_t r = 0; r < m; ++r) {
+            if (!std::isfinite(norms[r])) return b;
+            most = std::max(most, norms[r]);
         }
         p.bound(most, packed.longest, b);
         return b;
@@ -84,6 +80,7 @@ struct Block {
         for_seen(0, p.tiles(), unseen, [&](int64_t t) {
             const KeyTile<T>& k = packed.tiles[size_t(t)];
             view.look(p.filter, p.tile(head, i, m, k.j, k.n), packed.poisoned);
+            ++looked;
             if (packed.poisoned) note_poison(k, view);
             const int64_t strip = view.strip(m, sizeof(T));
             for (int64_t r = 0; r < m; r += strip) {
@@ -99,21 +96,47 @@ struct Block {
             for (int64_t r = 0; packed.poisoned[k.j + c] && r < m; ++r)
                 poisoned[size_t(r)] |= char(view.sees(r, c));
     }
+    TilePlace place(const Piece& x) const {
+        return {i + x.first, x.rows, packed.tiles[size_t(x.t)].j, x.columns.end};
+    }
+    void scores(const Piece& x, const Stage<T>& stage) {
+        tile_scores(p, packed.side, packed.tiles[size_t(x.t)], i + x.first, x.rows, x.columns,
+                    stage.z, packed_rows(x, stage), &ahead);
+    }
     /// The piece's z, rows tile_keys apart.
     void logs(const Piece& x, const Stage<T>& stage) {
-        const KeyTile<T>& k = packed.tiles[size_t(x.t)];
-        T *const z = stage.z, *const wide = stage.wide;
-        tile_scores(p, packed.side, k, i + x.first, x.rows, x.columns, z, packed_rows(x, stage),
-                    &ahead);
-        tile_logs(p, packed.side, k, packed.relative, {i + x.first, x.rows, k.j, x.columns.end}, z,
-                  z, wide);
+        scores(x, stage);
+        tile_logs(p, packed.side, packed.tiles[size_t(x.t)], packed.relative, place(x), stage.z,
+                  stage.z, stage.wide);
     }
-    /// The piece's queries among the packed, if they are strips of their own there.
-    const T* packed_rows(const Piece& x, const Stage<T>& stage) const {
+    /// z ← the piece's weights, which the rows' sums get.
+    void weights(const Piece& x, const Stage<T>& stage, const TileView& view) {
+        T *const parts = stage.parts + x.first * sum_lanes, *const sizes = stage.more_parts +
+                                                                           x.first * sum_lanes;
+        const bool plain = !p.affine && !view.partial() && !packed.side.inner && !packed.relative;
+        if (plain && p.spec.formula.op().sums) {
+            scores(x, stage);
+            tile_weights(p, packed.side, packed.tiles[size_t(x.t)], place(x), stage.z, stage.z,
+                         parts, sizes);
+        } else {
+            logs(x, stage);
+            weight_stages<T>().gather(log_tile(x, view, stage.z), parts, sizes);
+        }
+    }
+    /// The piece's queries among the packed, if they are strips of their own there. For few tiles it
+    /// takes less time to read them where they are.
+    const T* packed_rows(const Piece& x, const Stage<T>& stage) {
+        constexpr int few = 2;
+        if (!stage.queries || looked <= few) return nullptr;
         const int64_t mr = cpu::gemm_kernels<T>().mr, left = m - x.first - x.rows;
         const bool whole = x.rows == m,
                    strips = x.first % mr == 0 && x.rows % mr == 0 && (left == 0 || 2 * left >= mr);
-        return stage.queries && (whole || strips) ? stage.queries + x.first * p.width : nullptr;
+        if (!whole && !strips) return nullptr;
+        if (!packed_queries)
+            cpu::gemm_kernels<T>().pack_rows(m, p.width, packed.side.q + i * p.width, p.width, 1,
+                                             stage.queries);
+        packed_queries = true;
+        return stage.queries + x.first * p.width;
     }
     LogTile<T> log_tile(const Piece& x, const TileView& view, T* z) const {
         LogTile<T> t{.rows = x.rows,
@@ -149,12 +172,11 @@ struct Block {
     void softmax() {
         Scratch scratch;
         const Stage<T> x(p, m, tile_keys, to.entropy, scratch);
-        begin(x);
         const WeightTable<T>& stages = weight_stages<T>();
         T *const max = to.statistics.of[0], *const share = to.statistics.of[1];
         std::fill_n(max, m, -std::numeric_limits<T>::infinity());
         TileView view(m, scratch);
-        const LogBounds<T> limits = bounds(x);
+        const LogBounds<T> limits = bounds();
         for_pieces(view, [&](const Piece& piece) {
             const int64_t r = piece.first;
             logs(piece, x);
@@ -172,14 +194,10 @@ struct Block {
     void divide(SmootherReport& report) {
         Scratch scratch;
         const Stage<T> x(p, m, tile_keys, true, scratch);
-        begin(x);
         const WeightTable<T>& stages = weight_stages<T>();
         TileView view(m, scratch);
         for_pieces(view, [&](const Piece& piece) {
-            const int64_t r = piece.first;
-            logs(piece, x);
-            stages.gather(log_tile(piece, view, x.z), x.parts + r * sum_lanes,
-                          x.more_parts + r * sum_lanes);
+            weights(piece, x, view);
             drop(piece, x.z, x.keep);
             add_values(piece, x.z, x.out, x.wide);
         });
@@ -227,7 +245,6 @@ struct Block {
         T* const panel = scratch.take<T>(m * row);
         std::fill_n(panel, m * row, -std::numeric_limits<T>::infinity());
         const Stage<T> x(p, m, tile_keys, false, scratch);
-        begin(x);
         const WeightTable<T>& stages = weight_stages<T>();
         std::vector<Extent> extents(size_t(tiles), Extent{0, 0});
         TileView view(m, scratch);

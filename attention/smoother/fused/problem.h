@@ -67,7 +67,12 @@ template <class T>
 const T* gathered(const Rows& rows, int64_t width, int64_t row, const T* x, Scratch& scratch) {
     if (!x || (rows.run == rows.step && row == width)) return x ? x + rows.first * row : x;
     T* const out = scratch.take<T>(rows.count * width);
-    for (int64_t n = 0; n < rows.count; ++n) std::copy_n(x + rows[n] * row, width, out + n * width);
+    constexpr int64_t soon = 8, line = 64 / sizeof(T);
+    for (int64_t n = 0; n < rows.count; ++n) {
+        const T* const next = x + rows[std::min(n + soon, rows.count - 1)] * row;
+        for (int64_t c = 0; c < width; c += line) __builtin_prefetch(next + c);
+        std::copy_n(x + rows[n] * row, width, out + n * width);
+    }
     return out;
 }
 

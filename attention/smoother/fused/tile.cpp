@@ -32,6 +32,16 @@ struct Operands {
 };
 
 template <class T>
+void formula_forward(const Problem<T>& p, const QuerySide<T>& side, const KeyTile<T>& k,
+                     const TilePlace& at, const T* s, const cpu::PointwiseFn* kernel,
+                     std::initializer_list<void*> out) {
+    Operands<T> x;
+    x.add_all(p, side, k, at.i, s);
+    kernel[sizeof(T) == 8](
+        {at.m, at.n, x.in, x.row, x.column, out.begin(), tile_keys, p.spec.formula.state(), false});
+}
+
+template <class T>
 void squared_norms(const Problem<T>& p, Slot slot, int64_t head, T* out) {
     const Operand<T>& x = p.operand[slot];
     parallel_for(x.rows, p.piece(x.rows, 1024), [&](int64_t begin, int64_t end) {
@@ -145,11 +155,7 @@ template <class T>
 void tile_logs(const Problem<T>& p, const QuerySide<T>& side, const KeyTile<T>& k,
                const Skewed<T>& relative, const TilePlace& at, const T* s, T* z, T* wide) {
     if (p.affine) return;
-    Operands<T> x;
-    x.add_all(p, side, k, at.i, s);
-    void* const out[] = {z};
-    p.spec.formula.op().kernels().forward[sizeof(T) == 8](
-        {at.m, at.n, x.in, x.row, x.column, out, tile_keys, p.spec.formula.state(), false});
+    formula_forward(p, side, k, at, s, p.spec.formula.op().kernels().forward, {z});
     if (side.inner) {
         const int64_t e = p.operand[inner_left].width;
         multiply_columns<T>(
@@ -160,6 +166,12 @@ void tile_logs(const Problem<T>& p, const QuerySide<T>& side, const KeyTile<T>& 
         relative.add_inner(at, side.relative + at.i * relative.width(), z, wide);
     else
         relative.add_itself(at, z);
+}
+
+template <class T>
+void tile_weights(const Problem<T>& p, const QuerySide<T>& side, const KeyTile<T>& k,
+                  const TilePlace& at, const T* s, T* z, T* sums, T* sizes) {
+    formula_forward(p, side, k, at, s, p.spec.formula.op().sums().keep, {z, sums, sizes});
 }
 
 template <class T>
@@ -189,6 +201,8 @@ void formula_backward(const Problem<T>& p, const QuerySide<T>& side, const KeyTi
                               int64_t, Extent, T*, const T*, Ahead<T>*);                          \
     template void tile_logs(const Problem<T>&, const QuerySide<T>&, const KeyTile<T>&,            \
                             const Skewed<T>&, const TilePlace&, const T*, T*, T*);                \
+    template void tile_weights(const Problem<T>&, const QuerySide<T>&, const KeyTile<T>&,         \
+                               const TilePlace&, const T*, T*, T*, T*);                           \
     template void formula_backward(const Problem<T>&, const QuerySide<T>&, const KeyTile<T>&,     \
                                    const TilePlace&, const T*, const T*,                          \
                                    const FormulaGradient<T>&);

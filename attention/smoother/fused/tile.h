@@ -95,6 +95,11 @@ template <class T>
 void tile_logs(const Problem<T>& p, const QuerySide<T>& side, const KeyTile<T>& k,
                const Skewed<T>& relative, const TilePlace& at, const T* s, T* z, T* wide);
 
+/// Where z is no more than the formula: z, which may be s, with Σ z and Σ |z| of the rows added to kept sums.
+template <class T>
+void tile_weights(const Problem<T>& p, const QuerySide<T>& side, const KeyTile<T>& k,
+                  const TilePlace& at, const T* s, T* z, T* sums, T* sizes);
+
 /// Cotangents of a formula's operands, element by element.
 template <class T>
 struct FormulaGradient {

@@ -3,14 +3,15 @@
 #pragma once
 
 #include "attention/smoother/tile_columns.h"
+#include "engine/cpu/pointwise_sum.h"
 
 namespace mercer::attention {
 
 /// A tile's columns, at most: sums of a row are cut here, so it is a constant.
 inline constexpr int64_t tile_keys = 256;
 
-/// Sums of a row are kept by lanes until all tiles have passed: element c goes to lane c mod this.
-inline constexpr int64_t sum_lanes = 16;
+/// Sums of a row are kept by lanes until all tiles have passed.
+inline constexpr int64_t sum_lanes = cpu::kept_lanes;
 
 /// The log weights (or weights) z of a tile: scale·z + column_terms_c. Those of softmax to the base 2.
 template <class T>

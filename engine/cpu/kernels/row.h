@@ -4,8 +4,6 @@
 #include "engine/cpu/canonical.h"
 #include "engine/simd/math.h"
 
-#define MERCER_STEP __attribute__((always_inline))
-
 namespace mercer::MERCER_ISA {
 
 /// The row's elements [i, i + count), the lanes beyond them `fill`.
@@ -43,19 +41,6 @@ MERCER_INLINE void write_run(T* to, int64_t n, bool stream, F f) {
     if (i > 0) f(0, int(i)).store(to, int(i));
     for (; i + lanes <= n; i += lanes) f(i, lanes).stream(to + i);
     if (i < n) f(i, int(n - i)).store(to + i, int(n - i));
-}
-
-/// canonical_for with several accumulators: step(i, count, part…).
-template <class T, class Step, class... Op>
-MERCER_INLINE void canonical_run(int64_t n, Step step, Canonical<T, Op>&... acc) {
-    constexpr int lanes = Vec<T>::lanes;
-    int64_t i = 0;
-    for (; i + canonical_lanes <= n; i += canonical_lanes)
-#pragma GCC unroll 8
-        for (int k = 0; k < canonical_lanes / lanes; ++k)
-            step(i + k * lanes, lanes, acc.part[k]...);
-    for (int k = 0; i < n; ++k, i += lanes)
-        step(i, int(n - i < lanes ? n - i : lanes), acc.part[k]...);
 }
 
 /// A formula of one number.
