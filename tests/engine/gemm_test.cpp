@@ -186,9 +186,11 @@ TEST_CASE_TEMPLATE("gemm: sums in lanes, every width and tail", T, float, double
             }
     for (int64_t n : {3, 17, 40, 101})
         for (int64_t k : {16, 100, 333})
-            for (Layout row : {Layout::rows, Layout::both})
+            for (Layout row : {Layout::rows, Layout::both}) {
                 check<T>(1, n, k, row, n % 2 ? Layout::columns : Layout::padded_columns,
-                         Layout(++seed % layouts), seed % 2, seed);
+                         Layout(seed % layouts), seed % 2, seed);
+                ++seed;
+            }
 }
 
 TEST_CASE_TEMPLATE("gemm: a row's bits do not depend on how many there are", T, float, double) {
