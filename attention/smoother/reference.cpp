@@ -38,7 +38,7 @@ void check_shapes(const Var& q, const Var& k) {
                                        " need two axes or more and the same width");
 }
 
-/// In one chain, as the fused smoother sums: a row's bits do not change with the keys after it.
+/// In one chain, as the fused smoother sums: how many keys or columns there are does not show.
 Var product(const Var& a, const Var& b) { return matmul_in(cpu::Order::chain, a, b); }
 
 Var scores(const Var& q, const Var& k, const Kernel& kernel) {

@@ -65,18 +65,19 @@ constexpr int64_t small = 64;
 template <class T>
 void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
                        MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c,
-                       bool accumulate) {
+                       bool accumulate, bool stream = false) {
     T few[small + 64 / sizeof(T)];
     std::optional<Scratch> scratch;
     T* const end = n <= small ? few : scratch.emplace().take<T>(n + 64 / int64_t(sizeof(T)));
     const T* const b_end = last_row(table, n, k, b, end);
     const bool near = n * k <= small * small || n * k * int64_t(sizeof(T)) <= caches().l2 / 2;
     if (near && c.col == 1)
-        return table.multiply_small(
-            {m, n, k, a.data, a.row, a.col, b.data, b.row, b_end, c.data, c.row, accumulate});
+        return table.multiply_small({m, n, k, a.data, a.row, a.col, b.data, b.row, b_end, c.data,
+                                     c.row, accumulate, stream,
+                                     m * n * int64_t(sizeof(T)) > caches().l1 / 2});
     GemmBlock<T> block{};
     block.m = m, block.n = n, block.k = k;
-    block.accumulate = accumulate;
+    block.accumulate = accumulate, block.stream = stream;
     block.rows_outer = true;
     block.a = a.data, block.a_row = a.row, block.a_col = a.col;
     block.b = b.data, block.b_row = b.row, block.b_end = b_end;
@@ -151,7 +152,7 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
     }
     const Plan plan = plan_for(table, x, threads);
     if (threads == 1 && plan.a_direct && plan.packed_from == x.n && x.k <= plan.kc) {
-        multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate);
+        multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, streams(x));
         return finish(x);
     }
     // What is packed at a time stays within bounds.
@@ -170,6 +171,7 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
                 y.b.data += p * x.b.row;
                 y.accumulate = x.accumulate || p > 0;
                 if (p + k_part < x.k) y.after = nullptr;
+                if (k_part < x.k) y.large = false;
                 multiply_product(table, y, threads);
             }
         return;
@@ -211,7 +213,8 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
                    accumulate,
                    after.any() ? &after : nullptr,
                    {after.bias, 0, after.bias_step},
-                   order == Order::by_shape && sums_in_lanes(m, n, k, a, b)};
+                   order == Order::by_shape && sums_in_lanes(m, n, k, a, b),
+                   batch * m * n * int64_t(sizeof(T)) >= stream_from};
     // The kernels want c's columns next to each other; and a few columns of b against many of aᵀ (as in the
     // gradient of a linear layer's weights) the other way round. Swapping a and b (cᵀ = bᵀaᵀ) keeps every
     // sum as it is. Sums in lanes want one operand along memory, and few columns of the other.

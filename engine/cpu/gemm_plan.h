@@ -36,6 +36,7 @@ struct Product {
     const Epilogue<T>* after;  // nullptr: nothing
     MatrixView<const T> bias;  // broadcast over c
     bool lanes = false;        // sums in lanes, k along a's memory
+    bool large = false;        // what c is part of is larger than caches are
 };
 
 /// Rows i … and columns j … of c.
@@ -49,6 +50,14 @@ Product<T> part(const Product<T>& x, int64_t i, int64_t m, int64_t j, int64_t n)
     y.c.data += i * x.c.row + j * x.c.col;
     y.bias.data += i * x.bias.row + j * x.bias.col;
     return y;
+}
+
+/// Whether c goes past the caches: it need not be read, and where it is large is not read again soon.
+template <class T>
+bool streams(const Product<T>& x) {
+    return x.large && !x.accumulate && !x.after && x.c.col == 1 &&
+           reinterpret_cast<uintptr_t>(x.c.data) % 64 == 0 &&
+           x.c.row * int64_t(sizeof(T)) % 64 == 0;
 }
 
 template <class T>

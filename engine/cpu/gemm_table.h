@@ -60,6 +60,8 @@ struct GemmBlock {
     int64_t b_first;
     T* c;
     int64_t c_row, c_col;
+    bool
+        stream;  // c goes past the caches: nothing is accumulated, rows are contiguous and begin at a line
     GemmAhead<T> ahead[2];  // the first not with a copy, which fetches its own rows
     GemmCopy<T> copy;       // done when the block is
 };
@@ -75,7 +77,8 @@ struct GemmSmall {
     const T* b_end;
     T* c;
     int64_t c_row;
-    bool accumulate;
+    bool accumulate, stream;  // as above
+    bool far;                 // c is not in L1
 };
 
 template <class T>

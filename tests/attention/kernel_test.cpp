@@ -267,6 +267,16 @@ TEST_CASE("a signed kernel is divided by its signed sum, and says where that is 
           doctest::Approx((4 - 6) / -2.));
     CHECK(report.nonpositive == 1);
     CHECK(report.fallbacks == 0);
+
+    // Weights that cancel are not weights that are all zero.
+    const Tensor ones = Tensor::ones({2, 1}, DType::f64),
+                 opposite = Tensor::from(std::vector<double>{1, -1}, {2, 1});
+    for (const Filter& filter : {full(), window(2)}) {
+        SmootherReport cancelled;
+        attend(ones, opposite, y, {.kernel = linear(), .filter = filter, .report = &cancelled});
+        CHECK(cancelled.nonpositive > 0);
+        CHECK(cancelled.fallbacks == 0);
+    }
 }
 
 TEST_CASE("poisoned keys and values reach who sees them, and nobody else") {

@@ -111,8 +111,8 @@ struct Block {
     }
     /// z ← the piece's weights, which the rows' sums get.
     void weights(const Piece& x, const Stage<T>& stage, const TileView& view) {
-        T *const parts = stage.parts + x.first * sum_lanes, *const sizes = stage.more_parts +
-                                                                           x.first * sum_lanes;
+        T* const parts = stage.parts + x.first * sum_lanes;
+        T* const sizes = stage.more_parts + x.first * sum_lanes;
         const bool plain = !p.affine && !view.partial() && !packed.side.inner && !packed.relative;
         if (plain && p.spec.formula.op().sums) {
             scores(x, stage);

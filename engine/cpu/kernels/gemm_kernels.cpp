@@ -69,6 +69,7 @@ public:
         tile_.k = x_.k;
         tile_.a_stride = interleaved ? x_.a_col : x_.a_row;
         tile_.accumulate = x_.accumulate;
+        tile_.stream = x_.stream;
         for (int f = 0; f < 2; ++f) fetch_[f].begin(x_.ahead[f]);
     }
     /// The panel of b at column j is next.
@@ -173,6 +174,7 @@ void multiply(const GemmBlock<T>& x) {
             }
         }
     tiles.finish();
+    if (x.stream) stream_fence();
 }
 
 template <class T>

@@ -2,9 +2,7 @@
 // in L2, the next tile of c. Memory traffic: a once per panel of columns, b once per strip of rows, c once in and out.
 #pragma once
 
-#include "engine/cpu/gemm_table.h"
-#include "engine/cpu/kernels/gemm_micro.h"
-#include "engine/simd/vec.h"
+#include "engine/cpu/kernels/gemm_tile.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
@@ -22,40 +20,17 @@ constexpr int across(int rows) {
 constexpr int most_across = across(1);
 
 template <class T>
-struct SmallTile {
-    int64_t k;
-    const T* a;
-    int64_t a_stride;
-    const T* b;
-    int64_t b_row;
-    const T* b_end;  // as in GemmBlock
-    T* c;
-    int64_t c_row;
-    const T* next;  // the tile of c to ask for, or nullptr
-    int last;       // lanes of each row's last register in use
-    bool accumulate;
-};
-template <class T>
-using Small = void (*)(const SmallTile<T>& tile);
+using Small = void (*)(const Operands<T>& tile);
 
 template <class T, int rows, int vectors, template <class, int, int> class Where>
-void small_tile(const SmallTile<T>& tile) {
-    using V = Vec<T>;
-    constexpr int w = V::lanes;
+void small_tile(const Operands<T>& tile) {
+    constexpr int w = lanes<T>;
     T* const c = tile.c;
     const int64_t c_row = tile.c_row;
     const int last = tile.last;
-    V sum[rows][vectors];
-    MERCER_UNROLL for (int i = 0; i < rows; ++i) MERCER_UNROLL for (int j = 0; j < vectors; ++j)
-        sum[i][j] = V(T(0));
-    if (tile.accumulate) {
-        const T* line = c;
-        MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
-            asm("" : "+r"(line));
-            MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j] =
-                V::load(line + j * w, j < vectors - 1 ? w : last, T(0));
-        }
-    }
+    const bool stream = tile.stream;
+    Accumulators<T, rows, vectors> sums;
+    sums.begin(tile);
     const T* next = tile.next;
     int asked = next ? 0 : rows;  // of its rows
     const auto ask = [&] {
@@ -71,17 +46,7 @@ void small_tile(const SmallTile<T>& tile) {
     Where<T, rows, vectors> at(tile.a, tile.a_stride, b_row);
     const bool ends = tile.b_end;
     const auto step = [&]() __attribute__((always_inline)) {
-        V bv[vectors];
-        MERCER_UNROLL for (int j = 0; j < vectors; ++j) bv[j] = V::load(b + j * w);
-        MERCER_UNROLL for (int i = 0; i < rows; ++i) {
-            const V av(at.at(i, 0));
-            MERCER_UNROLL for (int j = 0; j < vectors; ++j) {
-                if constexpr (sizeof(T) == 4)
-                    MERCER_FUSED(MERCER_FUSED_F32, sum[i][j], av, bv[j]);
-                else
-                    MERCER_FUSED(MERCER_FUSED_F64, sum[i][j], av, bv[j]);
-            }
-        }
+        sums.add(at, 0, b);
         at.advance(1);
         at.hide();
         b += b_row;
@@ -95,15 +60,7 @@ void small_tile(const SmallTile<T>& tile) {
         b = tile.b_end;
         step();
     }
-    T* line = c;
-    MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
-        asm("" : "+r"(line));
-        MERCER_UNROLL for (int j = 0; j < vectors - 1; ++j) sum[i][j].store(line + j * w);
-        if (last == w)
-            sum[i][vectors - 1].store(line + (vectors - 1) * w);
-        else
-            sum[i][vectors - 1].store(line + (vectors - 1) * w, last);
-    }
+    sums.end(c, c_row, last, stream);
 }
 
 template <class T>
@@ -131,13 +88,14 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
     constexpr int w = lanes<T>;
     const bool interleaved = x.a_col != 1;
     const auto& kinds = interleaved ? smalls<T>.interleaved : smalls<T>.rowwise;
-    SmallTile<T> tile;
+    Operands<T> tile;
     tile.k = x.k;
     tile.a_stride = interleaved ? x.a_col : x.a_row;
     tile.b_row = x.b_row;
     tile.c_row = x.c_row;
     tile.accumulate = x.accumulate;
-    const bool far = x.m * x.n * int64_t(sizeof(T)) > 24 << 10;  // c, from L1
+    tile.stream = x.stream;
+    const bool fetch = x.far && !x.stream;
     for (int64_t i = 0; i < x.m;) {
         const int rows = strip_rows(x.m - i);
         const int64_t width = across(rows) * w;
@@ -148,12 +106,15 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
             tile.b = x.b + j;
             tile.b_end = x.b_end ? x.b_end + j : nullptr;
             tile.c = x.c + i * x.c_row + j;
-            tile.next = !far ? nullptr : left > width ? tile.c + width : x.c + (i + rows) * x.c_row;
+            tile.next = !fetch         ? nullptr
+                        : left > width ? tile.c + width
+                                       : x.c + (i + rows) * x.c_row;
             tile.last = left >= width ? w : int(left) - (vectors - 1) * w;
             kinds[rows - 1][vectors - 1](tile);
         }
         i += rows;
     }
+    if (x.stream) stream_fence();
 }
 
 }  // namespace

@@ -1,0 +1,182 @@
+// What the tiles of a product have in common: their sizes, where they find their operands, and C's way into registers
+// and back.
+#pragma once
+
+#include "engine/cpu/gemm_table.h"
+#include "engine/cpu/kernels/gemm_pack.h"
+#include "engine/simd/vec.h"
+
+// sum = fma(a, b, sum), all three in registers: left to itself the compiler shuffles accumulators
+// around when it unrolls, and loads b again from memory rather than keep it.
+#if defined(__x86_64__) && MERCER_SIMD != MERCER_SIMD_SCALAR
+#define MERCER_FUSED(instruction, sum, a, b) \
+    asm(instruction " %2, %1, %0" : "+v"((sum).v) : "v"((a).v), "v"((b).v))
+#define MERCER_FUSED_F32 "vfmadd231ps"
+#define MERCER_FUSED_F64 "vfmadd231pd"
+#elif defined(__aarch64__) && MERCER_SIMD != MERCER_SIMD_SCALAR
+#define MERCER_FUSED(instruction, sum, a, b) \
+    asm(instruction : "+w"((sum).v) : "w"((a).v), "w"((b).v))
+#define MERCER_FUSED_F32 "fmla %0.4s, %1.4s, %2.4s"
+#define MERCER_FUSED_F64 "fmla %0.2d, %1.2d, %2.2d"
+#else
+#define MERCER_FUSED(instruction, sum, a, b) (sum) = fma(a, b, sum)
+#endif
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+#if MERCER_SIMD == MERCER_SIMD_AVX512
+constexpr int tile_rows = 14, tile_vectors = 2, steps = 4;
+#elif MERCER_SIMD == MERCER_SIMD_AVX2
+constexpr int tile_rows = 6, tile_vectors = 2, steps = 8;
+#elif MERCER_SIMD == MERCER_SIMD_NEON
+constexpr int tile_rows = 8, tile_vectors = 3, steps = 2;
+#else
+constexpr int tile_rows = 4, tile_vectors = 3, steps = 1;
+#endif
+
+template <class T>
+constexpr int lanes = Vec<T>::lanes;
+template <class T>
+constexpr int tile_columns = tile_vectors* lanes<T>;
+static_assert(tile_columns<float> <= widest && tile_rows <= widest);
+
+MERCER_INLINE int strip_rows(int64_t left) { return cpu::strip_rows(tile_rows, left); }
+/// Registers across the next panel.
+template <class T>
+MERCER_INLINE int panel_vectors(int64_t left) {
+    return left >= tile_columns<T> ? tile_vectors : int(left + lanes<T> - 1) / lanes<T>;
+}
+
+// Where a tile finds its operands: at(i, u) is a's element of row i, u steps on.
+//   Packed       both packed: all distances are constants
+//   Interleaved  a[i + p·stride] (packed, or transposed in place), b anywhere
+//   Rowwise      a[i·stride + p] (in place), b anywhere
+// hide() keeps the compiler from an address of its own for each operand of each step.
+template <class T, int rows, int vectors>
+struct Packed {
+    static constexpr bool b_ends = false;  // b may end where its last row does
+    static constexpr int64_t b_row = vectors * lanes<T>;
+    const T* a;
+    MERCER_INLINE Packed(const T* first, int64_t, int64_t) : a(first) {}
+    MERCER_INLINE T at(int i, int u) const { return a[i + u * rows]; }
+    MERCER_INLINE void advance(int u) { a += u * rows; }
+};
+template <class T, int rows, int vectors>
+struct Interleaved {
+    static constexpr bool b_ends = true;
+    const T* a;
+    int64_t stride, b_row;
+    MERCER_INLINE Interleaved(const T* first, int64_t step, int64_t b_step)
+        : a(first), stride(step), b_row(b_step) {}
+    MERCER_INLINE T at(int i, int u) const { return a[i + u * stride]; }
+    MERCER_INLINE void advance(int u) { a += u * stride; }
+    MERCER_INLINE void hide() { asm("" : "+r"(a)); }
+};
+template <class T, int rows, int vectors>
+struct Rowwise {
+    static constexpr bool b_ends = true;
+    static constexpr int groups = (rows + 2) / 3;
+    const T* group[groups];  // every third row: the two between are one index register away
+    int64_t stride, b_row;
+    MERCER_INLINE Rowwise(const T* first, int64_t step, int64_t b_step)
+        : stride(step), b_row(b_step) {
+        MERCER_UNROLL for (int g = 0; g < groups; ++g) {
+            group[g] = first + 3 * g * step;
+            asm(""
+                : "+r"(group[g]));  // keeps the compiler from one pointer per row, which would be
+                                    // spilt
+        }
+    }
+    MERCER_INLINE T at(int i, int u) const { return group[i / 3][(i % 3) * stride + u]; }
+    MERCER_INLINE void advance(int u) {
+        MERCER_UNROLL for (int g = 0; g < groups; ++g) group[g] += u;
+    }
+    MERCER_INLINE void hide() {
+        MERCER_UNROLL for (int g = 0; g < groups; ++g) asm("" : "+r"(group[g]));
+    }
+};
+
+/// One tile's work.
+template <class T>
+struct Operands {
+    int64_t k;
+    const T* a;
+    int64_t a_stride;
+    const T* b;
+    int64_t b_row;
+    const T* b_end;  // as in GemmBlock
+    T* c;
+    int64_t c_row;
+    const T* next;    // the tile of c that comes after this one, to be asked for
+    int last;         // lanes of each row's last register in use
+    bool accumulate;  // else starts from zero
+    bool stream;      // as in GemmBlock
+};
+
+/// A tile of c in registers. Its rows are reached by one pointer that walks, hidden from the compiler, rather than by one
+/// per row kept for the stores.
+template <class T, int rows, int vectors>
+struct Accumulators {
+    using V = Vec<T>;
+    static constexpr int w = V::lanes;
+    V sum[rows][vectors];
+
+    MERCER_INLINE void begin(const Operands<T>& tile) {
+        const T* line = tile.c;
+        const int64_t c_row = tile.c_row;
+        if (!tile.accumulate) {
+            MERCER_UNROLL for (int i = 0; i < rows; ++i)
+                MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j] = V(T(0));
+        } else if (tile.last == w) {
+            MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
+                asm("" : "+r"(line));
+                MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j] = V::load(line + j * w);
+            }
+        } else {
+            MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
+                asm("" : "+r"(line));
+                MERCER_UNROLL for (int j = 0; j < vectors - 1; ++j) sum[i][j] =
+                    V::load(line + j * w);
+                sum[i][vectors - 1] = V::load(line + (vectors - 1) * w, tile.last, T(0));
+            }
+        }
+    }
+    /// sum += a's column at u steps from `at`, times b's row.
+    template <class Where>
+    MERCER_INLINE void add(const Where& at, int u, const T* b) {
+        V bv[vectors];
+        MERCER_UNROLL for (int j = 0; j < vectors; ++j) bv[j] = V::load(b + j * w);
+        MERCER_UNROLL for (int i = 0; i < rows; ++i) {
+            const V av(at.at(i, u));
+            MERCER_UNROLL for (int j = 0; j < vectors; ++j) {
+                if constexpr (sizeof(T) == 4)
+                    MERCER_FUSED(MERCER_FUSED_F32, sum[i][j], av, bv[j]);
+                else
+                    MERCER_FUSED(MERCER_FUSED_F64, sum[i][j], av, bv[j]);
+            }
+        }
+    }
+    MERCER_INLINE void end(T* line, int64_t c_row, int last, bool stream) const {
+        if (last != w) {
+            MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
+                asm("" : "+r"(line));
+                MERCER_UNROLL for (int j = 0; j < vectors - 1; ++j) sum[i][j].store(line + j * w);
+                sum[i][vectors - 1].store(line + (vectors - 1) * w, last);
+            }
+        } else if (stream) {
+            MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
+                asm("" : "+r"(line));
+                MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j].stream(line + j * w);
+            }
+        } else {
+            MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
+                asm("" : "+r"(line));
+                MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j].store(line + j * w);
+            }
+        }
+    }
+};
+
+}  // namespace
+}  // namespace mercer::MERCER_ISA
