@@ -103,6 +103,22 @@ TEST_CASE("a large shift changes nothing, and what is masked has no weight and n
           "");
 }
 
+TEST_CASE("one logit far above the others is found wherever it is in a long row") {
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const size_t n : {100, 1024, 1090, 2048, 2113, 3300, 4097, 5000})
+            for (const size_t at : {size_t(0), n / 3, n - 66, n - 2, n - 1})
+                for (const size_t other : {n / 2, n - 67, n - 3}) {
+                    INFO(n, " logits, ", at, " and ", other);
+                    std::vector<double> x(n, -5);
+                    x[other] = 1000,
+                    x[at] = 2000;  // further than exp of their difference can reach
+                    const Tensor logits = cast(doubles(x), dtype);
+                    CHECK(logsumexp(logits, {-1}).item<double>() == 2000);
+                    CHECK(max(log_softmax(logits, -1)).item<double>() == 0);
+                    CHECK(max(softmax(logits, -1)).item<double>() == 1);
+                }
+}
+
 TEST_CASE("fused first derivatives are the recorded ones, on large inputs too") {
     for (const cases::Case& c : cases::large()) {
         const std::string name = c.name.substr(0, c.name.find(' '));

@@ -114,18 +114,18 @@ template <class T>
 struct ExpSum {
     T top, sum;
 };
-/// One read of memory: block by block, each small enough to stay in the first-level cache for its
-/// two passes; the sum is rescaled where the maximum grew (Milakov and Gimelshein 2018, arXiv
-/// 1805.02867, algorithm 3). With a `total` (one at most), Σ x is added to it.
+/// One read of memory: block by block, each small enough to stay in the first-level cache until it was
+/// seen twice, for its maximum while the one before it is summed; the sum is rescaled where the maximum
+/// grew (Milakov and Gimelshein 2018, arXiv 1805.02867, algorithm 3). With a `total` (one at most), Σ x
+/// is added to it.
 template <class T, class... Total>
 MERCER_INLINE ExpSum<T> exp_sum(const T* x, int64_t n, Total&... total) {
     constexpr int64_t block = 8192 / sizeof(T);
     constexpr T lowest = MaxOp::identity<T>;
     Canonical<T, SumOp> sum;
-    T largest = lowest, top = T(0);
+    T largest = lowest, top = T(0), m = largest_of(x, n < block ? n : block);
     for (int64_t b = 0; b < n; b += block) {
-        const int64_t count = n - b < block ? n - b : block;
-        if (const T m = largest_of(x + b, count); m > largest) {
+        if (m > largest) {
             if (m == -lowest) return {T(0), infinite_sum(x, n, total...)};
             top = m;
             if (b > 0) {
@@ -134,15 +134,40 @@ MERCER_INLINE ExpSum<T> exp_sum(const T* x, int64_t n, Total&... total) {
             }
             largest = m;
         }
+        const T* const now = x + b;
+        const T* const next = now + block;
+        const int64_t count = n - b < block ? n - b : block,
+                      left = n - b - count,  // beyond this block
+            beside = left >= block ? block : left / canonical_lanes * canonical_lanes;
         const Vec<T> shift(top);
+        const auto add = [&](int64_t i, int lanes, Vec<T>& part, auto&... whole) MERCER_STEP {
+            part = part + exp_falling(load(now + i, lanes, lowest) - shift);
+            ((whole = whole + load(now + i, lanes, T(0))), ...);
+        };
+        const auto see = [&](int64_t i, int lanes, Vec<T>& part) MERCER_STEP {
+            part = PlainMax::join(part, load(next + i, lanes, lowest));
+        };
+        Canonical<T, PlainMax> most;
         canonical_run<T>(
-            count,
-            [&](int64_t i, int lanes, Vec<T>& part, auto&... whole) MERCER_STEP {
-                __builtin_prefetch(x + b + i + block);
-                part = part + exp_falling(load(x + b + i, lanes, lowest) - shift);
-                ((whole = whole + load(x + b + i, lanes, T(0))), ...);
+            beside,
+            [&](int64_t i, int lanes, Vec<T>& seen, auto&... parts) MERCER_STEP {
+                __builtin_prefetch(next + i + block);
+                add(i, lanes, parts...);
+                see(i, lanes, seen);
             },
+            most, sum, total...);
+        canonical_run<T>(
+            count - beside,
+            [&](int64_t i, int lanes, auto&... parts)
+                MERCER_STEP { add(beside + i, lanes, parts...); },
             sum, total...);
+        if (left < block)
+            canonical_run<T>(
+                left - beside,
+                [&](int64_t i, int lanes, Vec<T>& seen)
+                    MERCER_STEP { see(beside + i, lanes, seen); },
+                most);
+        m = most.total();
     }
     return {top, sum.total()};
 }
