@@ -96,14 +96,15 @@ private:
         return most;
     }
     /// Where products read values where they are, registers within lines, the elements between rows; else 0.
-    /// From beyond the second-level cache panels come faster packed.
+    /// From beyond the second-level cache panels come faster packed; but where a block of queries sees few,
+    /// packing takes longer than it saves.
     static int64_t in_place(const Problem<T>& p, int64_t head) {
         constexpr size_t line = 64;
         const bool whole = p.values % cpu::gemm_kernels<T>().lanes == 0 &&
                            p.values * sizeof(T) % line == 0 &&
                            p.operand[Slot::values].row == p.values;
         const auto at = reinterpret_cast<size_t>(p.row(Slot::values, head, 0));
-        return whole && p.near() && at % line == 0 ? p.values : 0;
+        return whole && at % line == 0 && (p.near() || p.fits(p.seen(head))) ? p.values : 0;
     }
     /// Much memory is given back after the head; a thread would keep its scratch.
     T* take(int64_t n, Scratch& scratch) {

@@ -160,6 +160,23 @@ void Problem<T>::guard() {
     }
 }
 template <class T>
+int64_t Problem<T>::seen(int64_t head) const {
+    constexpr int64_t step = 32;
+    int64_t most = 0;
+    for (const int64_t i : {int64_t{0}, queries / 2, queries - 1}) {
+        const int64_t first = i / block_queries * block_queries,
+                      m = std::min(block_queries, queries - first);
+        const auto unseen = [&](int64_t j, int64_t end) {
+            const int64_t n = std::min(keys, end * step) - j * step;
+            return filter.classify(tile(head, first, m, j * step, n)) == TileClass::empty;
+        };
+        int64_t steps = 0;
+        for_seen(0, (keys + step - 1) / step, unseen, [&](int64_t) { ++steps; });
+        most = std::max(most, steps * step);
+    }
+    return most;
+}
+template <class T>
 bool Problem<T>::finite(Slot slot, int64_t head, int64_t first, int64_t rows) const {
     const Operand<T>& x = operand[slot];
     const T* const from = row(slot, head, first);

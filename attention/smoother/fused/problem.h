@@ -148,10 +148,14 @@ struct Problem {
     bool whole() const { return tiles() == 1 && !part; }
     /// Sums over all pairs of a head are made of so many.
     int64_t sums() const { return tiles() + (far ? far->groups : 0); }
-    /// Whether one head's keys and values fit the second-level cache and leave most of it.
-    bool near() const {
-        return 4 * keys * (width + values) * int64_t(sizeof(T)) <= cpu::caches().l2;
+    /// Whether so many keys and values fit the second-level cache and leave most of it.
+    bool fits(int64_t n) const {
+        return 4 * n * (width + values) * int64_t(sizeof(T)) <= cpu::caches().l2;
     }
+    /// Whether one head's do.
+    bool near() const { return fits(keys); }
+    /// Keys that a block of queries sees, nearly: of the first block, the middle and the last, the most.
+    int64_t seen(int64_t head) const;
     /// Heads are handed out whole where there are enough of them; else each one's loops are shared.
     bool whole_heads() const { return beside >= 2 * thread_count(); }
     /// Of n items of one head, at least so many, those that make a piece of a loop.
