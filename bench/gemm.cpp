@@ -27,6 +27,15 @@ void product(benchmark::State& state, const Shape& a_shape, const Shape& b_shape
 struct Sweep {
     int64_t m, n, k;
     const char* form = "";  // "T" in front: a is; behind: b is
+
+    double flops() const { return 2.0 * double(m) * double(n) * double(k); }
+    /// So often in a row, for 20 µs or more.
+    int64_t times() const { return int64_t(std::clamp(1e6 / flops(), 1.0, 1000.0)); }
+    /// So many such rows, some tenths of a second: counted here, for a time that is ours alone says
+    /// nothing of how long a case takes.
+    int64_t rows() const {
+        return int64_t(std::clamp(2e10 / (flops() * double(times())), 5.0, 2000.0));
+    }
 };
 
 template <class T>
@@ -59,8 +68,7 @@ void against_openblas(benchmark::State& state, const Sweep& s) {
     const auto run_theirs = [&] {
         cpu::gemm_openblas<T>(s.m, s.n, s.k, l, r, {data(theirs), s.n, 1});
     };
-    const double flops = 2.0 * double(s.m) * double(s.n) * double(s.k);
-    const auto times = int64_t(std::clamp(1e6 / flops, 1.0, 1000.0));  // 20 µs or more
+    const int64_t times = s.times();
     run_ours(), run_theirs();
     // Both are within k·eps of the truth, relative to Σ|a·b|; these inputs are standard normal.
     const double worst =
@@ -76,7 +84,7 @@ void against_openblas(benchmark::State& state, const Sweep& s) {
     }
     std::nth_element(ratios.begin(), ratios.begin() + long(ratios.size() / 2), ratios.end());
     state.counters["ratio"] = ratios[ratios.size() / 2];
-    count_flops(state, flops);
+    count_flops(state, s.flops());
 }
 
 void add_sweep() {
@@ -104,6 +112,7 @@ void add_sweep() {
             benchmark::RegisterBenchmark(("gemm_sweep/" + std::string(type) + "/" + name).c_str(),
                                          std::move(run))
                 ->UseManualTime()
+                ->Iterations(s.rows())
                 ->Unit(benchmark::kMicrosecond);
         };
         add("f32", [s](benchmark::State& state) { against_openblas<float>(state, s); });
