@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/cpu/canonical.h"
+#include "engine/cpu/kernels/fetch.h"
 #include "engine/cpu/kernels/turn.h"
 #include "engine/cpu/reduce_table.h"
 
@@ -40,6 +41,7 @@ MERCER_INLINE void turned_rows(const T* x, int64_t n, int64_t step, int64_t coun
 #pragma GCC unroll 16
         for (int r = 0; r < lanes; ++r) {
             const T* row = x + (k + (r < rows ? r : 0)) * step;
+            fetch_beyond(row);
             v[r] = n == lanes ? Vec<T>::load(row) : Vec<T>::load(row, int(n), T(0));
         }
         turn(v);

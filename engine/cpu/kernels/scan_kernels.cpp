@@ -4,6 +4,7 @@
 // A row is scanned by blocks of 16: inside one, v_j ← v_{j−k} ∘ v_j for k = 1, 2, 4, 8 (Hillis & Steele 1986); then the
 // carry is joined to all. Every instruction set does these joins, so all get the same bits. Columns go step by step.
 #include "engine/cpu/canonical.h"
+#include "engine/cpu/kernels/fetch.h"
 #include "engine/cpu/kernels/turn.h"
 #include "engine/cpu/scan_table.h"
 
@@ -165,7 +166,9 @@ MERCER_INLINE void short_rows(const cpu::ScanArgs& args) {
     const int n = int(args.n);
     for (int64_t r = 0; r < args.count; ++r) {
         Block<Op, T> b, d;
-        b.load_first(static_cast<const T*>(args.x) + r * n, n);
+        const T* const x = static_cast<const T*>(args.x) + r * n;
+        fetch_beyond(x);
+        b.load_first(x, n);
         b.scan();
         if (args.exclusive) b.template delay<1>(d.v);
         for (int k = 0; k < b.registers; ++k)
@@ -270,6 +273,7 @@ void recurrence_rows(const cpu::RecurrenceArgs& args) {
 #pragma GCC unroll 16
                 for (int r = 0; r < lanes; ++r) {
                     const T* row = static_cast<const T*>(from) + first + (r < rows ? r : 0) * n;
+                    if (now < lanes) fetch_beyond(row);
                     to[r] = now == lanes ? Vec<T>::load(row) : Vec<T>::load(row, now, T(0));
                 }
                 turn(to);

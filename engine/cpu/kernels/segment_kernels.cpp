@@ -4,6 +4,7 @@
 // register. Memory: each row once, each result once. A sum of single elements in place has no columns to fill registers
 // with; it takes the canonical order. Rows that are picked are asked for early.
 #include "engine/cpu/canonical.h"
+#include "engine/cpu/kernels/fetch.h"
 #include "engine/cpu/segment_table.h"
 #include "engine/simd/math.h"
 
@@ -58,6 +59,8 @@ MERCER_INLINE void accumulate(const Segments& g, const T* w, const T* x, T empty
                             reinterpret_cast<const char*>(x + g.row[k + ahead] * g.stride + c);
                         for (int b = 0; b < n * lanes * int(sizeof(T)); b += 64)
                             __builtin_prefetch(next + b);
+                    } else if (count) {
+                        fetch_beyond(p);
                     }
                     const Vec<T> weight(weighted ? w[k] : T(1));
 #pragma GCC unroll 8
@@ -239,8 +242,10 @@ void softmax(const Segments& g, const void* from, void* to) {
             const int64_t first = g.offsets[s] * g.stride + c,
                           end = g.offsets[s + 1] * g.stride + c;
             Vec<T> top(lowest), sum(T(0));
-            for (int64_t i = first; i < end; i += g.stride)
+            for (int64_t i = first; i < end; i += g.stride) {
+                fetch_beyond(x + i);
                 top = plain_max(top, load(x + i, count));
+            }
             top = select(top == Vec<T>(lowest), Vec<T>(T(0)),
                          top);  // −∞ only: exp gives zeros, and so do we
             for (int64_t i = first; i < end; i += g.stride) {
@@ -264,8 +269,10 @@ void softmax_backward(const Segments& g, const void* ys, const void* gs, void* t
             const int64_t first = g.offsets[s] * g.stride + c,
                           end = g.offsets[s + 1] * g.stride + c;
             Vec<T> dot(T(0));
-            for (int64_t i = first; i < end; i += g.stride)
+            for (int64_t i = first; i < end; i += g.stride) {
+                fetch_beyond(grad + i), fetch_beyond(y + i);
                 dot = fma(load(grad + i, count), load(y + i, count), dot);
+            }
             for (int64_t i = first; i < end; i += g.stride)
                 store(load(y + i, count) * (load(grad + i, count) - dot), dx + i, count);
         }
