@@ -1,6 +1,8 @@
 #include "engine/cpu/convolution.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <vector>
 
 #include "engine/cpu/dispatch.h"
@@ -68,47 +70,74 @@ struct Correlation {
         return (down.first + area.begin[0] * down.every) * out_size[1] + across.first +
                area.begin[1] * across.every;
     }
-    /// Outputs of one channel from their tile (rows of the area) to where they belong.
+    Area all() const { return {{0, 0}, {down.count, across.count}}; }
+    /// Outputs of one channel from their tile (rows of the area, so far apart) to where they belong.
     void scatter(const Area& area, const T* tile, T* plane) const {
-        for (int64_t r = 0; r < area.rows(); ++r)
-            for (int64_t c = 0; c < area.columns(); ++c)
-                plane[origin(area) + r * down.every * out_size[1] + c * across.every] =
-                    tile[r * area.columns() + c];
+        scatter(area, tile, area.columns(), 1, plane);
     }
-    void fill_bias(const Area& area, int64_t entry) const {
-        for (int64_t ch = 0; ch < groups * to; ++ch)
-            for (int64_t r = 0; r < area.rows(); ++r)
-                for (int64_t c = 0; c < area.columns(); ++c)
-                    out_plane(entry,
-                              ch)[origin(area) + r * down.every * out_size[1] + c * across.every] =
-                        bias ? bias[ch] : T(0);
+    void scatter(const Area& area, const T* tile, int64_t row, int64_t column, T* plane) const {
+        for (int64_t r = 0; r < area.rows(); ++r) {
+            T* const to_row = plane + origin(area) + r * down.every * out_size[1];
+            for (int64_t c = 0; c < area.columns(); ++c)
+                to_row[c * across.every] = tile[r * row + c * column];
+        }
+    }
+    /// All outputs of a channel that no tap reaches.
+    void fill_bias(int64_t channel, T* plane) const {
+        const T value = bias ? bias[channel] : T(0);
+        scatter(all(), &value, 0, 0, plane);
     }
 };
 
-/// One plane to one plane.
+/// One plane to one plane of each channel.
 template <class T>
-void correlate_planes(const Correlation<T>& x) {
-    const Area all{{0, 0}, {x.down.count, x.across.count}};
-    const Tiling tiling(x.down, x.across, x.source_size, all);
-    const int64_t taps = x.taps(), source_plane = x.source_size[0] * x.source_size[1];
-    const int64_t cost = all.count() * (taps + 8) / 16;
-    parallel_for(x.batch * x.groups, grain_for(cost), [&](int64_t begin, int64_t end) {
-        Scratch scratch;
-        int64_t* const offsets = scratch.take<int64_t>(taps);
-        T* const tile = scratch.take<T>(tiling.plane() + patch_slack);
-        T* const outputs = x.in_place() ? nullptr : scratch.take<T>(all.count());
-        tiling.offsets(offsets);
-        for (int64_t i = begin; i < end; ++i) {
-            const int64_t channel = i % x.groups;
-            T* const plane = x.out_plane(i / x.groups, channel);
-            tiling.fill(x.source + i * source_plane, 1, T(0), tile);
-            convolution_kernels<T>().correlate(
-                {tile, tiling.row_step(), all.rows(), all.columns(), offsets, taps},
-                x.weights + channel * taps, x.bias ? x.bias[channel] : T(0),
-                outputs ? outputs : plane, all.columns());
-            if (outputs) x.scatter(all, outputs, plane);
-        }
-    });
+class PlaneCorrelation {
+public:
+    PlaneCorrelation(const Correlation<T>& x, Scratch& scratch)
+        : x_(x),
+          all_(x.all()),
+          tiling_(x.down, x.across, x.source_size, all_),
+          offsets_(scratch.take<int64_t>(x.taps())),
+          tile_(scratch.take<T>(tiling_.plane() + patch_slack)),
+          outputs_(x.in_place() ? nullptr : scratch.take<T>(all_.count())) {
+        tiling_.offsets(offsets_);
+    }
+    void run(int64_t i) const {
+        const int64_t channel = i % x_.groups, taps = x_.taps();
+        T* const plane = x_.out_plane(i / x_.groups, channel);
+        tiling_.fill(x_.source + i * x_.source_size[0] * x_.source_size[1], 1, T(0), tile_);
+        convolution_kernels<T>().correlate(
+            {tile_, tiling_.row_step(), all_.rows(), all_.columns(), offsets_, taps},
+            x_.weights + channel * taps, x_.bias ? x_.bias[channel] : T(0),
+            outputs_ ? outputs_ : plane, all_.columns());
+        if (outputs_) x_.scatter(all_, outputs_, plane);
+    }
+
+private:
+    const Correlation<T>& x_;
+    Area all_;
+    Tiling tiling_;
+    int64_t* offsets_;
+    T *tile_, *outputs_;
+};
+/// All parts of a plane while it is in cache.
+template <class T>
+void correlate_planes(std::span<const Correlation<T>> parts) {
+    int64_t cost = 0;
+    for (const Correlation<T>& x : parts) cost += x.all().count() * (x.taps() + 8) / 16;
+    parallel_for(parts[0].batch * parts[0].groups, grain_for(cost),
+                 [&](int64_t begin, int64_t end) {
+                     Scratch scratch;
+                     std::vector<PlaneCorrelation<T>> each;
+                     for (const Correlation<T>& x : parts)
+                         if (x.taps() * x.all().count() > 0) each.emplace_back(x, scratch);
+                     for (int64_t i = begin; i < end; ++i) {
+                         for (const PlaneCorrelation<T>& x : each) x.run(i);
+                         for (const Correlation<T>& x : parts)
+                             if (x.taps() == 0)
+                                 x.fill_bias(i % x.groups, x.out_plane(i / x.groups, i % x.groups));
+                     }
+                 });
 }
 
 /// Weights packed as the kernels read them: for each group and each block of `depth` steps.
@@ -142,10 +171,10 @@ void correlate(const Correlation<T>& x) {
     if (x.batch * x.groups * x.to * x.down.count * x.across.count == 0) return;
     if (k == 0) {
         for (int64_t n = 0; n < x.batch; ++n)
-            x.fill_bias({{0, 0}, {x.down.count, x.across.count}}, n);
+            for (int64_t channel = 0; channel < x.groups * x.to; ++channel)
+                x.fill_bias(channel, x.out_plane(n, channel));
         return;
     }
-    if (x.from == 1 && x.to == 1) return correlate_planes(x);
     const GemmTable<T>& table = gemm_kernels<T>();
     Scratch shared;
     const PackedWeights<T> weights(shared, table, x.weights, x.groups, x.to, k);
@@ -197,6 +226,12 @@ void correlate(const Correlation<T>& x) {
             compute(pair / x.groups, pair % x.groups, areas[size_t(i) % areas.size()]);
         }
     });
+}
+
+template <class T>
+void correlate_all(std::span<const Correlation<T>> parts) {
+    if (!parts.empty() && parts[0].from == 1 && parts[0].to == 1) return correlate_planes(parts);
+    for (const Correlation<T>& x : parts) correlate(x);
 }
 
 /// Whether y is x times a matrix, pixel by pixel.
@@ -254,24 +289,26 @@ template <class T>
 void convolve(const ConvolutionSizes& s, const T* x, const T* w, const T* bias, T* y) {
     if (is_product(s))
         return multiply_planes<T>(s.batch, s.to, s.from, s.in(), {w, s.from, 1}, x, bias, y);
-    correlate<T>({s.batch,
-                  s.groups,
-                  s.from,
-                  s.to,
-                  forward_reach(s.axis[0]),
-                  forward_reach(s.axis[1]),
-                  {s.axis[0].in, s.axis[1].in},
-                  {s.axis[0].out, s.axis[1].out},
-                  x,
-                  w,
-                  bias,
-                  y});
+    correlate_all<T>(std::array{Correlation<T>{s.batch,
+                                               s.groups,
+                                               s.from,
+                                               s.to,
+                                               forward_reach(s.axis[0]),
+                                               forward_reach(s.axis[1]),
+                                               {s.axis[0].in, s.axis[1].in},
+                                               {s.axis[0].out, s.axis[1].out},
+                                               x,
+                                               w,
+                                               bias,
+                                               y}});
 }
 
 template <class T>
 void convolve_transpose(const ConvolutionSizes& s, const T* y, const T* w, const T* bias, T* x) {
     if (is_product(s))
         return multiply_planes<T>(s.batch, s.from, s.to, s.in(), {w, 1, s.from}, y, bias, x);
+    Scratch scratch;
+    std::vector<Correlation<T>> parts;
     for (int64_t r = 0; r < std::min(s.axis[0].stride, s.axis[0].in); ++r)
         for (int64_t q = 0; q < std::min(s.axis[1].stride, s.axis[1].in); ++q) {
             Correlation<T> c{s.batch,
@@ -286,7 +323,6 @@ void convolve_transpose(const ConvolutionSizes& s, const T* y, const T* w, const
                              nullptr,
                              bias,
                              x};
-            Scratch scratch;
             T* const weights = scratch.take<T>(s.groups * s.from * s.to * c.taps());
             T* to = weights;
             for (int64_t g = 0; g < s.groups; ++g)
@@ -298,8 +334,9 @@ void convolve_transpose(const ConvolutionSizes& s, const T* y, const T* w, const
                                               s.axis[1].kernel +
                                           v];
             c.weights = weights;
-            correlate(c);
+            parts.push_back(std::move(c));
         }
+    correlate_all<T>(parts);
 }
 
 template <class T>
