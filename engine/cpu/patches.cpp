@@ -61,13 +61,18 @@ void Tiling::fill_row(const T* source, T outside, T* to) const {
 
 template <class T>
 void Tiling::fill(const T* source, int64_t planes, T outside, T* tile) const {
+    constexpr int64_t line = 64 / sizeof(T), soon = 32 * line;
     for (int64_t p = 0; p < planes; ++p, source += source_[0] * source_[1])
         for (int64_t r = 0; r < height_; ++r, tile += row_) {
             const int64_t y = top_ + r;
-            if (y >= 0 && y < source_[0])
-                fill_row(source + y * source_[1], outside, tile);
-            else
+            if (y < 0 || y >= source_[0]) {
                 std::fill(tile, tile + row_, outside);
+                continue;
+            }
+            const T* const row = source + y * source_[1];
+            // Rows are short, and little is done with them: the processor does not look ahead enough.
+            for (int64_t c = 0; c < source_[1]; c += line) __builtin_prefetch(row + c + soon);
+            fill_row(row, outside, tile);
         }
     std::fill(tile, tile + patch_slack, T(0));  // read, never used
 }
