@@ -79,31 +79,44 @@ void run(const cpu::ReduceArgs& args) {
     }
 }
 
+/// Rows i … i + rows − 1 of some columns, one after the other, against the best so far and where it is.
+template <class Way, int rows, class T, class Index>
+MERCER_INLINE void meet(const T* row, int64_t stride, int64_t i, int cols, T* best, Index* at) {
+    constexpr int lanes = Vec<T>::lanes;
+    const auto step = [&](int c, int count) __attribute__((always_inline)) {
+        Vec<T> b = Vec<T>::load(best + c);
+        Vec<Index> where = Vec<Index>::load(at + c);
+        for (int k = 0; k < rows; ++k) {
+            const T* p = row + k * stride + c;
+            if (rows > 1) fetch_beyond(p);
+            const Vec<T> v = count == lanes ? Vec<T>::load(p) : Vec<T>::load(p, count, T(0));
+            const Mask<T> better = Way::beats(v, b);
+            b = select(better, v, b);
+            where = select(better.template as<Index>(), Vec<Index>(Index(i + k)), where);
+        }
+        b.store(best + c);
+        where.store(at + c);
+    };
+    int c = 0;
+    for (; c + lanes <= cols; c += lanes) step(c, lanes);
+    if (c < cols) step(c, cols - c);
+}
+
 template <class Way, class T>
 void columns(const cpu::ReduceArgs& args) {
     using Index = typename IntOf<T>::type;
-    constexpr int lanes = Vec<T>::lanes, width = int(4096 / sizeof(T));
+    constexpr int width = int(4096 / sizeof(T));
     alignas(64) T best[width];
     alignas(64) Index at[width];
     for (int64_t c0 = 0; c0 < args.count; c0 += width) {
         const int cols = int(args.count - c0 < width ? args.count - c0 : width);
         const T* x = static_cast<const T*>(args.x) + c0;
         for (int c = 0; c < cols; ++c) best[c] = x[c], at[c] = 0;
-        for (int64_t i = 1; i < args.n; ++i) {
-            const T* row = x + i * args.stride;
-            const auto step = [&](int c, int count) __attribute__((always_inline)) {
-                const Vec<T> v =
-                    count == lanes ? Vec<T>::load(row + c) : Vec<T>::load(row + c, count, T(0));
-                const Vec<T> b = Vec<T>::load(best + c);
-                const Mask<T> better = Way::beats(v, b);
-                select(better, v, b).store(best + c);
-                select(better.template as<Index>(), Vec<Index>(Index(i)), Vec<Index>::load(at + c))
-                    .store(at + c);
-            };
-            int c = 0;
-            for (; c + lanes <= cols; c += lanes) step(c, lanes);
-            if (c < cols) step(c, cols - c);
-        }
+        int64_t i = 1;
+        // Several at a time where rows are far apart; memory in a row is best read in its order.
+        for (; args.stride > width && i + 4 <= args.n; i += 4)
+            meet<Way, 4>(x + i * args.stride, args.stride, i, cols, best, at);
+        for (; i < args.n; ++i) meet<Way, 1>(x + i * args.stride, args.stride, i, cols, best, at);
         for (int c = 0; c < cols; ++c) {
             static_cast<T*>(args.out)[(c0 + c) * args.out_step] = best[c];
             static_cast<int64_t*>(args.extra)[(c0 + c) * args.out_step] = at[c];

@@ -118,26 +118,34 @@ struct Columns {
                 cols, [&](int64_t c, int count) __attribute__((always_inline)) {
                     store(Vec<T>(Op::template identity<T>), to + c, count);
                 });
+        bool fresh = true;
+        while (rows > 0) {
+            const int64_t now = rows >= 4 ? 4 : rows;
+            if (fresh)
+                now == 4   ? pass<4, true>(row, step, to)
+                : now == 3 ? pass<3, true>(row, step, to)
+                : now == 2 ? pass<2, true>(row, step, to)
+                           : pass<1, true>(row, step, to);
+            else
+                now == 4   ? pass<4, false>(row, step, to)
+                : now == 3 ? pass<3, false>(row, step, to)
+                : now == 2 ? pass<2, false>(row, step, to)
+                           : pass<1, false>(row, step, to);
+            fresh = false, rows -= now, row += now * step;
+        }
+    }
+    /// `count` rows of a lane, joined to what it holds, or to the identity.
+    template <int rows, bool fresh>
+    void pass(const T* row, int64_t step, T* to) const {
         pieces(
             cols, [&](int64_t c, int count) __attribute__((always_inline)) {
-                store(Op::join(Vec<T>(Op::template identity<T>), prepare(load(row + c, count), c)),
-                      to + c, count);
+                Vec<T> v = fresh ? Vec<T>(Op::template identity<T>) : load(to + c, count);
+                for (int k = 0; k < rows; ++k) {
+                    fetch_beyond(row + k * step + c);
+                    v = Op::join(v, prepare(load(row + k * step + c, count), c));
+                }
+                store(v, to + c, count);
             });
-        row += step, --rows;
-        for (; rows >= 4; rows -= 4, row += 4 * step)
-            pieces(
-                cols, [&](int64_t c, int count) __attribute__((always_inline)) {
-                    Vec<T> v = load(to + c, count);
-                    for (int k = 0; k < 4; ++k)
-                        v = Op::join(v, prepare(load(row + k * step + c, count), c));
-                    store(v, to + c, count);
-                });
-        for (; rows > 0; --rows, row += step)
-            pieces(
-                cols, [&](int64_t c, int count) __attribute__((always_inline)) {
-                    store(Op::join(load(to + c, count), prepare(load(row + c, count), c)), to + c,
-                          count);
-                });
     }
 
     // Narrow rows stream by; the 64 lanes of all columns stay in the first-level cache.

@@ -198,16 +198,19 @@ void rows(const cpu::ScanArgs& args) {
 
 template <class Op, class T>
 void columns(const cpu::ScanArgs& args) {
-    constexpr int lanes = Vec<T>::lanes, width = int(1024 / sizeof(T));
+    constexpr int lanes = Vec<T>::lanes, width = int(4096 / sizeof(T));
     alignas(64) T carry[width + lanes];
     for (int64_t c0 = 0; c0 < args.count; c0 += width) {
         const int cols = int(args.count - c0 < width ? args.count - c0 : width);
         for (int c = 0; c < cols; ++c) carry[c] = Op::template identity<T>;
+        const int64_t down = args.reverse ? -args.inner : args.inner;
         for (int64_t i = 0; i < args.n; ++i) {
             const int64_t at = (args.reverse ? args.n - 1 - i : i) * args.inner + c0;
             const T* x = static_cast<const T*>(args.x) + at;
+            const T* const next = i + 1 < args.n ? x + down : x;
             T* out = static_cast<T*>(args.out) + at;
             for (int c = 0; c < cols; c += lanes) {
+                __builtin_prefetch(next + c);
                 const int count = cols - c < lanes ? cols - c : lanes;
                 const Vec<T> before = Vec<T>::load(carry + c);
                 const Vec<T> v =
@@ -229,7 +232,7 @@ void columns(const cpu::ScanArgs& args) {
 // Neighbouring lines step by step, their state in the first-level cache.
 template <class T>
 void recurrence_columns(const cpu::RecurrenceArgs& args) {
-    constexpr int lanes = Vec<T>::lanes, width = int(1024 / sizeof(T));
+    constexpr int lanes = Vec<T>::lanes, width = int(4096 / sizeof(T));
     alignas(64) T state[width + lanes];
     for (int64_t c0 = 0; c0 < args.count; c0 += width) {
         const int cols = int(args.count - c0 < width ? args.count - c0 : width);
@@ -240,7 +243,10 @@ void recurrence_columns(const cpu::RecurrenceArgs& args) {
             const T *a = static_cast<const T*>(args.a) + at * args.a_inner + c0,
                     *b = static_cast<const T*>(args.b) + at * args.b_inner + c0;
             T* out = static_cast<T*>(args.out) + at * args.out_inner + c0;
+            const int64_t down = i + 1 == args.n ? 0 : args.reverse ? -1 : 1;
+            const T *next_a = a + down * args.a_inner, *next_b = b + down * args.b_inner;
             for (int c = 0; c < cols; c += lanes) {
+                __builtin_prefetch(next_a + c), __builtin_prefetch(next_b + c);
                 const int count = cols - c < lanes ? cols - c : lanes;
                 Vec<T> h = Vec<T>::load(b + c, count, T(0));
                 if (i || args.continues)
@@ -273,7 +279,7 @@ void recurrence_rows(const cpu::RecurrenceArgs& args) {
 #pragma GCC unroll 16
                 for (int r = 0; r < lanes; ++r) {
                     const T* row = static_cast<const T*>(from) + first + (r < rows ? r : 0) * n;
-                    if (now < lanes) fetch_beyond(row);
+                    fetch_beyond(row);
                     to[r] = now == lanes ? Vec<T>::load(row) : Vec<T>::load(row, now, T(0));
                 }
                 turn(to);
