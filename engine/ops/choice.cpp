@@ -1,9 +1,10 @@
 #include "engine/ops/choice.h"
 
 #include <algorithm>
-#include <type_traits>
 
+#include "engine/cpu/choice_table.h"
 #include "engine/cpu/copy.h"
+#include "engine/cpu/dispatch.h"
 #include "engine/cpu/layout.h"
 #include "engine/error.h"
 #include "engine/functions.h"
@@ -11,10 +12,9 @@
 #include "engine/parallel.h"
 
 namespace mercer {
+MERCER_DISPATCH(cpu::ChoiceTable, choice_table)
 namespace {
 
-// By bits and without a branch, which a mask would often mislead: in registers where strides are 0 and 1.
-template <class T>
 void choose(const Tensor& out, const Tensor& mask, const Tensor& a, const Tensor& b) {
     const auto strides_of = [&](const Tensor& x) {
         return cpu::broadcast_strides("where", x.shape(), x.strides(), out.shape());
@@ -23,37 +23,26 @@ void choose(const Tensor& out, const Tensor& mask, const Tensor& a, const Tensor
     if (out.count() == 0) return;
     const cpu::Walk walk = cpu::plan_walk(out.shape(), strides);
     const int last = walk.shape.rank() - 1;
-    const int64_t sm = walk.strides[1][last], sa = walk.strides[2][last],
-                  sb = walk.strides[3][last], piece = 1 << 14,
+    const int64_t size = size_of(out.dtype()), piece = 1 << 14,
                   pieces = (walk.cols() + piece - 1) / piece;
-    parallel_for(walk.rows() * pieces, grain_for(std::min(walk.cols(), piece) / 2),
+    const Tensor* const operands[] = {&mask, &a, &b};
+    const cpu::PointwiseFn kernel = choice_table().choose[size == 1 ? 0 : size == 4 ? 1 : 2];
+    parallel_for(walk.rows() * pieces, grain_for(std::min(walk.cols(), piece) / 8),
                  [&](int64_t begin, int64_t end) {
+                     const int64_t row[3] = {};
+                     int64_t column[3];
+                     for (int k = 0; k < 3; ++k) column[k] = walk.strides[k + 1][last];
                      for (int64_t item = begin; item < end; ++item) {
                          int64_t at[4];
                          walk.locate(item / pieces, at);
                          const int64_t first = item % pieces * piece,
                                        n = std::min(piece, walk.cols() - first);
-                         T* to = static_cast<T*>(out.raw()) + at[0] + first;
-                         const auto* m =
-                             static_cast<const uint8_t*>(mask.raw()) + at[1] + first * sm;
-                         const T* x = static_cast<const T*>(a.raw()) + at[2] + first * sa;
-                         const T* y = static_cast<const T*>(b.raw()) + at[3] + first * sb;
-                         const auto run = [&](auto sm, auto sa, auto sb) {
-                             for (int64_t i = 0; i < n; ++i) {
-                                 const T chosen = T(0) - T(m[i * sm] != 0);
-                                 to[i] = T((x[i * sa] & chosen) | (y[i * sb] & ~chosen));
-                             }
-                         };
-                         constexpr std::integral_constant<int64_t, 0> zero;
-                         constexpr std::integral_constant<int64_t, 1> one;
-                         if (sm == 1 && sa == 1 && sb == 1)
-                             run(one, one, one);
-                         else if (sm == 1 && sa == 1 && sb == 0)
-                             run(one, one, zero);
-                         else if (sm == 1 && sa == 0 && sb == 1)
-                             run(one, zero, one);
-                         else
-                             run(sm, sa, sb);
+                         void* const to = static_cast<char*>(out.raw()) + (at[0] + first) * size;
+                         const void* in[3];
+                         for (int k = 0; k < 3; ++k)
+                             in[k] = static_cast<const char*>(operands[k]->raw()) +
+                                     (at[k + 1] + first * column[k]) * (k == 0 ? 1 : size);
+                         kernel({1, n, in, row, column, &to, n, nullptr, false});
                      }
                  });
 }
@@ -70,11 +59,7 @@ Tensor Where::forward(const Attrs&, std::span<const Tensor> x) {
     const Shape shape = cpu::broadcast_shape(
         name, x[0].shape(), cpu::broadcast_shape(name, x[1].shape(), x[2].shape()));
     Tensor out = Tensor::empty(shape, x[1].dtype());
-    switch (size_of(out.dtype())) {
-        case 1: choose<uint8_t>(out, x[0], x[1], x[2]); break;
-        case 4: choose<uint32_t>(out, x[0], x[1], x[2]); break;
-        default: choose<uint64_t>(out, x[0], x[1], x[2]);
-    }
+    choose(out, x[0], x[1], x[2]);
     return out;
 }
 

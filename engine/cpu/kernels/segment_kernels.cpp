@@ -89,6 +89,7 @@ void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
     };
     for (int64_t s = g.begin; s < g.end; ++s) {
         const int64_t first = g.offsets[s], last = g.offsets[s + 1];
+        fetch_beyond(x + first);
         if (lanes > 1 && last - first <= 4 * lanes) {  // the parts that are there
             Vec<T> part[4];
             const auto load_part = [&](int k) __attribute__((always_inline)) {
