@@ -134,7 +134,7 @@ struct Columns {
             fresh = false, rows -= now, row += now * step;
         }
     }
-    /// `count` rows of a lane, joined to what it holds, or to the identity.
+    /// Some rows of a lane, joined to what it holds, or to the identity.
     template <int rows, bool fresh>
     void pass(const T* row, int64_t step, T* to) const {
         pieces(

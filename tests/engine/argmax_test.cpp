@@ -1,0 +1,48 @@
+// argmax and argmin down columns, of rows near and far apart, against a plain search.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "engine/functions.h"
+
+using namespace mercer;
+
+namespace {
+
+/// The first of the largest (smallest), or the first NaN.
+int64_t found(const std::vector<double>& x, int64_t rows, int64_t cols, int64_t c, bool largest) {
+    int64_t best = 0;
+    for (int64_t i = 1; i < rows; ++i) {
+        const double v = x[size_t(i * cols + c)], b = x[size_t(best * cols + c)];
+        if (largest ? v > b : v < b) best = i;
+        if (std::isnan(v) && !std::isnan(b)) best = i;
+    }
+    return best;
+}
+
+}  // namespace
+
+TEST_CASE("argmax and argmin of columns: the first of equals, and NaN before all") {
+    for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
+        for (const int64_t rows : {1, 2, 4, 5, 6, 9, 12})
+            for (const int64_t cols : {5, 700, 1500, 3001}) {
+                std::vector<double> x;
+                uint64_t state = uint64_t(rows * cols);
+                for (int64_t i = 0; i < rows * cols; ++i) {
+                    state = state * 6364136223846793005u + 1442695040888963407u;
+                    const auto value = int64_t(state >> 40) % 7 - 3;  // many are equal
+                    const bool real = dtype == DType::f32 || dtype == DType::f64;
+                    x.push_back(real && (state >> 33) % 29 == 0 ? double(NAN) : double(value));
+                }
+                const Tensor t = cast(Tensor::from(x, {rows, cols}), dtype);
+                for (const bool largest : {true, false}) {
+                    const Tensor at = (largest ? argmax(t, 0) : argmin(t, 0)).contiguous();
+                    int64_t wrong = 0;
+                    for (int64_t c = 0; c < cols; ++c)
+                        wrong += at.data<int64_t>()[c] != found(x, rows, cols, c, largest);
+                    INFO(rows, " x ", cols, largest ? " largest" : " smallest");
+                    CHECK(wrong == 0);
+                }
+            }
+}
