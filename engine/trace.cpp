@@ -102,7 +102,8 @@ void Trace::start() {
 void Trace::stop() {
     const std::lock_guard lock(control);
     if (recording_->session == 0 || session.load() != recording_->session) return;
-    session.store(0);
+    // Not store(): under qemu a later load may overtake one, though both are sequentially consistent.
+    session.exchange(0);
     while (writers.load() != 0) std::this_thread::yield();
     recording = nullptr;
     --instruments::active;
