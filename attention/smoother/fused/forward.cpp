@@ -31,16 +31,20 @@ public:
         const int64_t step = p_.spec.sparse() ? panel_rows : block_queries;
         const int64_t blocks = (p_.queries + step - 1) / step;
         const bool whole = p_.whole_heads();
-        parallel_for(p_.heads, whole ? 1 : p_.heads, [&](int64_t begin, int64_t end) {
+        // Few small heads are begun side by side, and their blocks handed out as well.
+        const bool together = whole || p_.near();
+        parallel_for(p_.heads, together ? 1 : p_.heads, [&](int64_t begin, int64_t end) {
             for (int64_t head = begin; head < end; ++head) {
                 Scratch scratch;
                 const PackedHead<T> packed(p_, head, scratch);
                 if (!packed.finite) finite_ = false;
                 if (!finite_) return;
-                const int64_t next = whole && head + 1 < end ? head + 1 : p_.heads;
+                // As a rule this thread's, though it may begin another piece of the loop.
+                const int64_t next = whole ? head + 1 : p_.heads;
                 parallel_for(blocks, whole ? blocks : 1, [&](int64_t first, int64_t last) {
+                    Ahead<T> ahead;
                     for (int64_t b = first; b < last; ++b)
-                        block(packed, head, next, b * step, step);
+                        block(packed, head, next, b * step, step, ahead);
                 });
             }
         });
@@ -55,14 +59,16 @@ public:
     }
 
 private:
-    void block(const PackedHead<T>& packed, int64_t head, int64_t next, int64_t i, int64_t step) {
+    void block(const PackedHead<T>& packed, int64_t head, int64_t next, int64_t i, int64_t step,
+               Ahead<T>& ahead) {
         const int64_t m = std::min(step, p_.queries - i), row = head * p_.queries + i;
         Statistics<T> s{};
         for (int k = 0; k < most_statistics; ++k)
             if (k < r_.statistics.size(0)) s.of[k] = statistics_ + k * p_.heads * p_.queries + row;
         Results<T> to{out_ + row * p_.values, nullptr, s};
         if (measures_) to.entropy = measures_ + p_.heads * p_.queries + row;
-        Block<T> b{p_, packed, head, i, m, to, ahead(head, next, i, step)};
+        look_ahead(head, next, i, step, ahead);
+        Block<T> b{p_, packed, head, i, m, to, &ahead};
         if (p_.spec.soft()) {
             b.softmax();
         } else if (p_.spec.divides()) {
@@ -106,7 +112,7 @@ private:
         T* const x = scratch.take<T>(8 * block_queries);
         const auto of = [&](int k) { return x + k * block_queries; };
         T* const entropy = measures_ ? of(2) : nullptr;
-        Block<T> b{p, packed, 0, i, m, {out, entropy, {{of(0), of(1)}}}, {}};
+        Block<T> b{p, packed, 0, i, m, {out, entropy, {{of(0), of(1)}}}, nullptr};
         b.softmax();
         T* const statistics = statistics_ + row;
         T* const near[] = {statistics, statistics + n, entropy ? measures_ + n + row : nullptr};
@@ -128,22 +134,22 @@ private:
     }
     /// What comes after queries [i, i + step): where results go, the next ones, and if it fits the
     /// second-level cache beside this head, a part of the next.
-    Ahead<T> ahead(int64_t head, int64_t next, int64_t i, int64_t step) const {
-        Ahead<T> a;
+    void look_ahead(int64_t head, int64_t next, int64_t i, int64_t step, Ahead<T>& a) const {
         const int64_t m = std::min(step, p_.queries - i), end = i + m;
-        a.add(out_ + (head * p_.queries + i) * p_.values, m * p_.values);
-        const auto rows = [&](Slot slot, int64_t h, int64_t first, int64_t last) {
+        a.forget();
+        a.soon(out_ + (head * p_.queries + i) * p_.values, m * p_.values);
+        const auto rows = [&](Slot slot, int64_t h, int64_t first, int64_t last, auto add) {
             const auto& [width, apart] = std::pair(p_.operand[slot].width, p_.operand[slot].row);
-            if (apart == width) a.add(p_.row(slot, h, first), (last - first) * width);
+            if (apart == width) (a.*add)(p_.row(slot, h, first), (last - first) * width);
         };
         if (end < p_.queries)
-            rows(queries, head, end, std::min(end + step, p_.queries));
+            rows(queries, head, end, std::min(end + step, p_.queries), &Ahead<T>::soon);
         else if (next < p_.heads)
-            rows(queries, next, 0, std::min(step, p_.queries));
-        if (next >= p_.heads || !p_.near()) return a;
+            rows(queries, next, 0, std::min(step, p_.queries), &Ahead<T>::soon);
+        if (next >= p_.heads || !p_.near()) return;
         for (const Slot slot : {keys, Slot::values})
-            rows(slot, next, p_.keys * i / p_.queries, p_.keys * end / p_.queries);
-        return a;
+            rows(slot, next, p_.keys * i / p_.queries, p_.keys * end / p_.queries,
+                 &Ahead<T>::later);
     }
     /// Queries that see NaN or infinities get NaN; D of the backward pass is made of what they would
     /// be without.

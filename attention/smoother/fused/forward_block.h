@@ -50,8 +50,8 @@ struct Block {
     const Problem<T>& p;
     const PackedHead<T>& packed;
     int64_t head, i, m;
-    Results<T> to;   // from the block's first row on
-    Ahead<T> ahead;  // what comes next
+    Results<T> to;    // from the block's first row on
+    Ahead<T>* ahead;  // what comes next, or nullptr
     std::vector<char> poisoned = {};
     int looked = 0;  // at tiles
     bool packed_queries = false;
@@ -101,7 +101,7 @@ struct Block {
     }
     void scores(const Piece& x, const Stage<T>& stage) {
         tile_scores(p, packed.side, packed.tiles[size_t(x.t)], i + x.first, x.rows, x.columns,
-                    stage.z, packed_rows(x, stage), &ahead);
+                    stage.z, packed_rows(x, stage), ahead);
     }
     /// The piece's z, rows tile_keys apart.
     void logs(const Piece& x, const Stage<T>& stage) {

@@ -9,25 +9,28 @@
 
 namespace mercer::attention {
 
-/// Memory that products bring to the second-level cache while they run: a line every few steps.
+/// Memory that products bring to the second-level cache while they run: a line every few steps. What is wanted
+/// soon goes before all else, and is forgotten when the time for it is over.
 template <class T>
 class Ahead {
 public:
-    void add(const T* at, int64_t elements) {
-        if (elements > 0) ranges_.push_back({at, at + elements});
-    }
+    void soon(const T* at, int64_t elements) { add(soon_, at, elements); }
+    void later(const T* at, int64_t elements) { add(later_, at, elements); }
+    void forget() { soon_.clear(); }
     /// What the block's tiles have time for is taken off.
     void give(cpu::GemmBlock<T>& block, const cpu::GemmTable<T>& gemm) {
         constexpr int64_t line = 64 / sizeof(T);
         const int64_t of_tile = block.k / gemm.steps * line,
                       tiles =
                           (block.m + gemm.mr - 1) / gemm.mr * ((block.n + gemm.nr - 1) / gemm.nr);
-        for (int f = 0; f < 2 && of_tile > 0 && !ranges_.empty(); ++f) {
-            Range& r = ranges_.back();
+        for (int f = 0; f < 2 && of_tile > 0; ++f) {
+            std::vector<Range>& ranges = soon_.empty() ? later_ : soon_;
+            if (ranges.empty()) break;
+            Range& r = ranges.back();
             const int64_t wanted = std::min(tiles, (r.end - r.at + of_tile - 1) / of_tile);
             block.ahead[f] = {r.at, wanted, 1, of_tile, 0, line};
             r.at += wanted * of_tile;
-            if (r.at >= r.end) ranges_.pop_back();
+            if (r.at >= r.end) ranges.pop_back();
         }
     }
 
@@ -35,7 +38,10 @@ private:
     struct Range {
         const T *at, *end;
     };
-    std::vector<Range> ranges_;
+    static void add(std::vector<Range>& to, const T* at, int64_t elements) {
+        if (elements > 0) to.push_back({at, at + elements});
+    }
+    std::vector<Range> soon_, later_;
 };
 
 /// c(m×n) (+)= a·b, b packed by columns.

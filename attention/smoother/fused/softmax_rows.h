@@ -109,25 +109,28 @@ MERCER_APART void exponentials_and_moments(const LogTile<T>& t, const T* max, T*
     }
 }
 
-/// max ← the largest of the first logs that a row sees, if it is the first time that it sees any. It is near
-/// the largest of all as a rule; where just below 0, of many logs, 0 is as good and is exceeded by less.
-/// Returns the least of all rows.
+/// max ← something near the largest log of a row, if it is the first time that it sees any: 0 where the first
+/// of many is near 0, else the largest of the first. Returns the least of all rows.
 template <class T, bool terms>
 MERCER_APART T first_maxima(const LogTile<T>& t, T* max) {
     T least = -lower_end<T>;
     for (int64_t r = 0; r < t.rows; ++r) {
-        const PlainRow<T, terms> row(t, r);
-        if (row.count() <= 0) continue;
         if (max[r] == lower_end<T>) {
-            Canonical<T, PlainMax> largest;
-            canonical_run<T>(
-                row.count() < canonical_lanes ? row.count() : canonical_lanes,
-                [&](int64_t i, int count, Vec<T>& part)
-                    MERCER_STEP { part = PlainMax::join(part, row.raw(i, count)); },
-                largest);
-            const T first = row.of_raw(largest.total(), t.scale);
-            const bool just_below = first < T(0) && first > T(-8);
-            max[r] = just_below && row.count() > canonical_lanes ? T(0) : first;
+            const PlainRow<T, terms> row(t, r);
+            const int64_t n = row.count();
+            if (n <= 0) continue;
+            const T first = row.of_raw(number(row.raw(0, 1)), t.scale);
+            if (n > canonical_lanes && first > T(-8) && first < T(8)) {
+                max[r] = T(0);
+            } else {
+                Canonical<T, PlainMax> largest;
+                canonical_run<T>(
+                    n < canonical_lanes ? n : canonical_lanes,
+                    [&](int64_t i, int count, Vec<T>& part)
+                        MERCER_STEP { part = PlainMax::join(part, row.raw(i, count)); },
+                    largest);
+                max[r] = row.of_raw(largest.total(), t.scale);
+            }
         }
         least = max[r] < least ? max[r] : least;
     }
