@@ -120,10 +120,12 @@ struct Problem {
     /// underflow is added again.
     void bound(T query, T key, LogBounds<T>& b) const {
         const T lost = T(width) * std::numeric_limits<T>::min();
-        const T product = std::abs(log_score) * std::sqrt(query + lost) * std::sqrt(key + lost),
-                term = std::abs(log_norm) * (key + lost);
-        b.lower = product + term;
-        b.upper = product + (log_norm > T(0) ? term : T(0));
+        const T q = std::sqrt(query + lost), k = std::sqrt(key + lost),
+                slope = std::abs(log_score) * q;
+        b.lower = slope * k + std::abs(log_norm) * (k * k);
+        // The top of slope·x + log_norm·x², where it lies before k.
+        const T x = log_norm < T(0) ? std::min(k, slope / (T(-2) * log_norm)) : k;
+        b.upper = (slope + log_norm * x) * x;
     }
     /// Looks for NaN and infinities in keys and values, and takes them out.
     void guard();

@@ -120,7 +120,8 @@ MERCER_APART T first_maxima(const LogTile<T>& t, T* max) {
             const int64_t n = row.count();
             if (n <= 0) continue;
             const T first = row.of_raw(number(row.raw(0, 1)), t.scale);
-            if (n > canonical_lanes && first > T(-8) && first < T(8)) {
+            constexpr T near = attention::most_slack;
+            if (n > canonical_lanes && first > -near && first < near) {
                 max[r] = T(0);
             } else {
                 Canonical<T, PlainMax> largest;
