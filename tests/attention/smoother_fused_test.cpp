@@ -202,6 +202,25 @@ TEST_CASE("scores that rise from tile to tile, by less and more than e can be ra
         }
 }
 
+TEST_CASE("a hidden key that is huge, so that nothing bounds the logs, changes no bit") {
+    const int64_t keys = 400, d = 8;
+    const SmootherOptions dot{.filter = padding(Tensor::from(std::vector<int64_t>{keys - 1}))},
+        gaussian{.kernel = rbf(), .filter = dot.filter};
+    // Keys approach the first query and pass it by: its logs rise by less and more than the slack.
+    for (double size = 0.5; size < 14; size += 0.5) {
+        Tensor q = randn(Key{78, 1}, {30, d}), k = randn(Key{78, 2}, {keys, d});
+        const Tensor v = randn(Key{78, 3}, {keys, 5});
+        q.mutable_data<float>()[0] = float(size);
+        for (int64_t j = 0; j < keys; ++j)
+            k.mutable_data<float>()[j * d] = float(size * (double(j) / 150 - 1));
+        Tensor huge = k.clone();
+        huge.mutable_data<float>()[(keys - 1) * d] = 1e15f;
+        CAPTURE(size);
+        for (const SmootherOptions& o : {dot, gaussian})
+            CHECK(difference(attend(q, k, v, o).value(), attend(q, huge, v, o).value()) == "");
+    }
+}
+
 TEST_CASE("a query that is huge, infinite or NaN changes no bit of others") {
     const Restore restore;
     Tensor q = randn(Key{76, 1}, {100, 8}), k = randn(Key{76, 2}, {400, 8});
