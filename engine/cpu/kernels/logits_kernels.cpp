@@ -16,10 +16,10 @@ MERCER_INLINE ExpSum<T> exp_sum_of_few(const T* x, int64_t n) {
         part = PlainMax::join(part, load(x + i, count, lowest));
     });
     const T most = largest.total(), top = most == lowest ? T(0) : most;
-    if (top == -lowest) return {T(0), infinite_sum(x, n)};
+    if (top == -lowest) return {top, infinite_sum(x, n)};
     Canonical<T, SumOp> sum;
     canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-        part = part + exp_falling(load(x + i, count, lowest) - Vec<T>(top));
+        part = part + exp_falling<true>(load(x + i, count, lowest) - Vec<T>(top));
     });
     return {top, sum.total()};
 }
@@ -61,7 +61,7 @@ void gradient(const void* from, const void* tops, const void* sums, const void* 
         const Vec<T> top(static_cast<const T*>(tops)[r]), w(weight), inverse(T(1) / sum);
         const Vec<T> less(labels ? T(share) : T(0));
         const auto at = [&](int64_t i, int count) MERCER_STEP {
-            return fma(exp(load(x + i, count, T(0)) - top), inverse, -less);
+            return fma(exp_falling(load(x + i, count, T(0)) - top), inverse, -less);
         };
         const auto weighted = [&](int64_t i, int count) MERCER_STEP { return at(i, count) * w; };
         if (label >= n) {

@@ -44,7 +44,7 @@ void forward(const void* from, void* to, int64_t rows, int64_t n) {
         canonical_for(
             sum, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
                 fetch_next(x + i, n);
-                const Vec<T> p = exp(load(x + i, count, lowest) - m);
+                const Vec<T> p = exp_falling(load(x + i, count, lowest) - m);
                 store(p, y + i, count);
                 part = part + p;
             });

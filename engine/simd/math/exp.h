@@ -19,7 +19,7 @@ namespace mercer::MERCER_ISA {
 
 template <class T>
 struct ExpReduced {
-    Vec<T> n, r, low;
+    Vec<T> n, first, r, low;
 };
 
 template <class T>
@@ -34,13 +34,13 @@ struct Ln2<double> {
     static constexpr double low = 0x1.abc9e3b39803fp-56;
 };
 
-/// n and r, and what rounding took from r.
+/// n, r after the first step and after both, and what rounding took from it.
 template <class T>
 MERCER_INLINE ExpReduced<T> exp_reduce(Vec<T> x) {
     const Vec<T> n = round_product(x, Ln2<T>::inverse);
     const Vec<T> first = fma(n, Vec<T>(-Ln2<T>::high), x);
     const Vec<T> r = fma(n, Vec<T>(-Ln2<T>::low), first);
-    return {n, r, fma(n, Vec<T>(-Ln2<T>::low), first - r)};
+    return {n, first, r, fma(n, Vec<T>(-Ln2<T>::low), first - r)};
 }
 
 /// P with e^r = 1 + r + r² P(r).
@@ -93,7 +93,7 @@ MERCER_INLINE Vec<T> expm1(Vec<T> x) {
     // Below the lower bound the result rounds to -1. 2^(n-1) keeps the largest scale finite;
     // doubling is exact.
     const Vec<T> c = sizeof(T) == 4 ? clamp(x, T(-20), T(89)) : clamp(x, T(-40), T(710));
-    const auto [n, r, low] = exp_reduce(c);
+    const auto [n, first, r, low] = exp_reduce(c);
     const Vec<T> w = fma(r * r, expm1_polynomial(r), low);
     const Vec<T> s = power_of_two(n - Vec<T>(T(1))), t = s - Vec<T>(T(0.5));
     const Vec<T> high = fma(s, r, t);  // the sum t + s·r + s·w: |t| ≥ |s·r| or t = 0
