@@ -46,6 +46,8 @@ struct ConvolutionTable {
     void (*largest)(const PlaneWalk<T>& x, T* out, int64_t out_row);
     /// taps[c] = the first tap with the largest sample (the first NaN if any), of one row.
     void (*largest_tap)(const PlaneWalk<T>& x, int32_t* taps);
+    /// row[2c + z] = g[c] where taps[c] is `first` + z, else 0.
+    void (*spread_pairs)(int64_t columns, const int32_t* taps, int32_t first, const T* g, T* row);
 };
 
 }  // namespace mercer::cpu

@@ -3,7 +3,6 @@
 #include "engine/ops/pooling.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -91,17 +90,6 @@ private:
     std::vector<int64_t> place_;  // of each tap, from the window's first
 };
 
-/// row[2c + z] = g[c] where the largest element is tap `first` + z, else 0. No branches: which it is cannot be foretold.
-template <class T>
-void spread_pairs(int64_t columns, const int32_t* taps, int32_t first, const T* g, T* row) {
-    using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-    for (int64_t c = 0; c < columns; ++c) {
-        const Bits bits = std::bit_cast<Bits>(g[c]);
-        row[2 * c] = std::bit_cast<T>(bits & (Bits(0) - Bits(taps[c] == first)));
-        row[2 * c + 1] = std::bit_cast<T>(bits & (Bits(0) - Bits(taps[c] == first + 1)));
-    }
-}
-
 template <class F>
 auto in_dtype(DType dtype, F f) {
     return dtype == DType::f64 ? f(double{}) : f(float{});
@@ -173,6 +161,7 @@ Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotan
     };
     const bool pairs = apart(down) && apart(across) && across.kernel == 2;
     in_dtype(x.dtype(), [&]<class T>(T) {
+        const auto spread = cpu::convolution_kernels<T>().spread_pairs;
         const T* const from = static_cast<const T*>(g.raw());
         T* const to = static_cast<T*>(dx.raw());
         for_largest<T>(
@@ -188,7 +177,7 @@ Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotan
                 // Windows apart: every element is written once.
                 for (int64_t y = 0; y < down.kernel; ++y) {
                     T* const line = into + (r * down.kernel + y) * across.in;
-                    spread_pairs(across.out, taps, int32_t(2 * y), row, line);
+                    spread(across.out, taps, int32_t(2 * y), row, line);
                     std::fill(line + 2 * across.out, line + across.in, T(0));
                 }
                 if (r + 1 == down.out)

@@ -2,6 +2,9 @@
 // for a matrix product. Traffic: a tile in cache is read once for each tap; outputs are written once.
 #include "engine/cpu/convolution_table.h"
 
+#include <bit>
+#include <type_traits>
+
 #include "engine/cpu/canonical.h"
 #include "engine/cpu/kernels/gemm_pack.h"
 #include "engine/simd/vec.h"
@@ -202,7 +205,7 @@ void largest_tap(const PlaneWalk<T>& x, int32_t* taps) {
         I tap(Int(0));
         for (int64_t k = 1; k < x.taps; ++k) {
             const V v = V::load(x.tile + c + x.offsets[k]);
-            const Mask<T> better = (v > top || is_nan(v)) && !is_nan(top);
+            const Mask<T> better = !(v <= top) && top == top;  // v greater or NaN, top a number
             top = select(better, v, top);
             tap = select(better.template as<Int>(), I(Int(k)), tap);
         }
@@ -215,10 +218,22 @@ void largest_tap(const PlaneWalk<T>& x, int32_t* taps) {
     }
 }
 
+// No branches: which it is cannot be foretold.
+template <class T>
+void spread_pairs(int64_t columns, const int32_t* __restrict taps, int32_t first,
+                  const T* __restrict g, T* __restrict row) {
+    using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+    for (int64_t c = 0; c < columns; ++c) {
+        const Bits bits = std::bit_cast<Bits>(g[c]);
+        row[2 * c] = std::bit_cast<T>(bits & (Bits(0) - Bits(taps[c] == first)));
+        row[2 * c + 1] = std::bit_cast<T>(bits & (Bits(0) - Bits(taps[c] == first + 1)));
+    }
+}
+
 template <class T>
 constexpr cpu::ConvolutionTable<T> table = {every<T>,     pack_columns<T>,      pack_rows<T>,
                                             correlate<T>, correlate_weights<T>, join_lanes<T>,
-                                            largest<T>,   largest_tap<T>};
+                                            largest<T>,   largest_tap<T>,       spread_pairs<T>};
 
 }  // namespace
 
