@@ -20,8 +20,21 @@ struct ScanArgs {
     // and with this one; `carry` is replaced by the last part (not more).
     void* within = nullptr;
     bool continues = false, more = false;
-    bool stream = false;  // columns: whole registers go past the caches; out and its rows begin at a line
+    bool stream =
+        false;  // columns: whole registers go past the caches; out and its rows begin at a line
 };
+
+/// Running extrema down columns, and where they stood.
+struct RunningArgs {
+    const void* x;
+    int64_t n, inner,
+        count;  // n steps of `count` neighbours, at most running_columns, of rows of `inner`
+    bool reverse;
+    void* out;
+    int64_t* index;  // the last step at which x was the extremum, or NaN
+    bool stream;  // whole registers go past the caches; out, index and their rows begin at a line
+};
+inline constexpr int64_t running_columns = 256;
 
 struct RecurrenceArgs {
     const void *a, *b;
@@ -37,6 +50,10 @@ struct RecurrenceArgs {
 struct ScanTable {
     void (*rows[4][4])(const ScanArgs&);  // [Scan][f32, f64, i32, i64]
     void (*columns[4][4])(const ScanArgs&);
+    void (*running[2][4])(const RunningArgs&);  // max, min
+    /// index[k] = x[k] is y[k], or NaN ? first + place[k] : none
+    void (*standing[4])(const void* x, const void* y, int64_t n, int64_t first,
+                        const int64_t* place, int64_t none, int64_t* index);
     void (*recurrence_rows[2])(const RecurrenceArgs&);  // [f32, f64]
     void (*recurrence_columns[2])(const RecurrenceArgs&);
 };

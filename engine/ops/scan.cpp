@@ -1,6 +1,8 @@
 #include "engine/ops/scan.h"
 
 #include <algorithm>
+#include <limits>
+#include <vector>
 
 #include "engine/cpu/copy_table.h"
 #include "engine/cpu/dispatch.h"
@@ -215,9 +217,12 @@ void scan_rows(cpu::Scan op, const cpu::ScanArgs& all, int64_t rows, DType dtype
     });
 }
 
-/// x is contiguous or its rows, along the last axis, lie side by side.
-Tensor scanned(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
+void require_numbers(const char* name, const Tensor& x) {
     if (x.dtype() == DType::boolean) throw DTypeError(name, "works on numbers, got bool; use cast");
+}
+
+/// x is contiguous or its rows, along the last axis, lie side by side.
+Tensor scanned(cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
     Tensor out = Tensor::empty(x.shape(), x.dtype());
     if (x.count() == 0) return out;
     const Lines l(x.shape(), attrs.axis);
@@ -250,57 +255,79 @@ Tensor scanned(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Ten
 
 Tensor scan(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
     const OperationScope scope(name, {&x});
+    require_numbers(name, x);
     const bool beside = attrs.axis == x.rank() - 1 && SideBySide::fit(x);
-    return scanned(name, op, attrs, beside ? x : x.contiguous());
+    return scanned(op, attrs, beside ? x : x.contiguous());
 }
 
-// Where the extremum so far stood: the last t at which x_t is it, for a new one and an equal one are it at their place.
-template <class T>
-void places(const Lines& l, bool reverse, const T* x, const T* y, int64_t* index) {
-    if (l.inner == 1)
-        return parallel_for(l.outer, grain_for(l.n), [&](int64_t begin, int64_t end) {
-            for (int64_t row = begin * l.n; row < end * l.n; row += l.n) {
-                int64_t last = 0;
-                for (int64_t i = 0; i < l.n; ++i) {
-                    const int64_t t = reverse ? l.n - 1 - i : i;
-                    const T v = x[row + t];
-                    index[row + t] = last = v == y[row + t] || v != v ? t : last;
-                }
-            }
-        });
-    constexpr int64_t width = 256;
-    const int64_t blocks = (l.inner + width - 1) / width;
+// Running extrema along rows, and where they stood: the last t at which x_t is the extremum, for a new one and an equal
+// one are it at their place. That is a running extremum of places.
+std::array<Tensor, 2> running_rows(const Lines& l, cpu::Scan op, const RunningAttrs& attrs,
+                                   const Tensor& x) {
+    const bool reverse = attrs.reverse;
+    constexpr int64_t piece = 2048;
+    const int64_t n = l.n, together = std::max<int64_t>(1, piece / n);
+    // A few long rows are cut, each for several threads.
+    const bool few = l.outer < 2 * thread_count();
+    const Tensor y = few ? scanned(op, {attrs.axis, false, reverse}, x)
+                         : Tensor::empty(x.shape(), x.dtype()),
+                 index = Tensor::empty(x.shape(), DType::i64);
+    const auto extrema = scan_table().rows[int(op)][int(x.dtype())],
+               last = scan_table()
+                          .rows[int(reverse ? cpu::Scan::min : cpu::Scan::max)][int(DType::i64)];
+    const auto mark = scan_table().standing[int(x.dtype())];
+    const int64_t none = reverse ? std::numeric_limits<int64_t>::max() : 0;
+    std::vector<int64_t> place(piece);  // within rows, as many as make a piece
+    for (int64_t k = 0; k < piece; ++k) place[size_t(k)] = k % n;
+    parallel_for(l.outer, grain_for(n), [&](int64_t begin, int64_t end) {
+        Scratch scratch;
+        int64_t* const near = n <= piece ? scratch.take<int64_t>(piece) : nullptr;
+        for (; begin < end; begin += together) {
+            const int64_t count = std::min(together, end - begin), first = begin * n;
+            int64_t* const out = static_cast<int64_t*>(index.raw()) + first;
+            int64_t* const marks = near ? near : out;
+            if (!few)
+                extrema({at(x, first), n, 1, count, false, reverse, at(y, first), nullptr, true});
+            for (int64_t k = 0; k < count * n; k += piece)
+                mark(at(x, first + k), at(y, first + k), std::min(piece, count * n - k), k,
+                     place.data(), none, marks + k);
+            last({marks, n, 1, count, false, reverse, out, nullptr, true});
+        }
+    });
+    return {y, index};
+}
+
+std::array<Tensor, 2> running_columns(const Lines& l, cpu::Scan op, const RunningAttrs& attrs,
+                                      const Tensor& x) {
+    const Tensor y = Tensor::empty(x.shape(), x.dtype()),
+                 index = Tensor::empty(x.shape(), DType::i64);
+    constexpr int64_t width = cpu::running_columns;
+    const int64_t blocks = (l.inner + width - 1) / width, element = int64_t(size_of(x.dtype()));
+    const auto kernel = scan_table().running[op == cpu::Scan::min][int(x.dtype())];
+    const bool stream = streams_columns(y, l.inner);
     parallel_for(l.outer * blocks, grain_for(l.n * std::min(l.inner, width)),
                  [&](int64_t begin, int64_t end) {
                      for (int64_t item = begin; item < end; ++item) {
                          const int64_t c0 = item % blocks * width,
-                                       cols = std::min(width, l.inner - c0),
                                        at = item / blocks * l.n * l.inner + c0;
-                         int64_t last[width];
-                         std::fill_n(last, cols, 0);
-                         for (int64_t i = 0; i < l.n; ++i) {
-                             const int64_t t = reverse ? l.n - 1 - i : i, row = at + t * l.inner;
-                             for (int64_t c = 0; c < cols; ++c) {
-                                 const T v = x[row + c];
-                                 index[row + c] = last[c] = v == y[row + c] || v != v ? t : last[c];
-                             }
-                         }
+                         kernel({static_cast<const char*>(x.raw()) + at * element, l.n, l.inner,
+                                 std::min(width, l.inner - c0), attrs.reverse,
+                                 static_cast<char*>(y.raw()) + at * element,
+                                 static_cast<int64_t*>(index.raw()) + at, stream});
                      }
                  });
+    return {y, index};
 }
 
 std::array<Tensor, 2> running(const char* name, cpu::Scan op, const RunningAttrs& attrs,
                               const Tensor& in) {
     const OperationScope scope(name, {&in});
+    require_numbers(name, in);
     const Tensor x = in.contiguous();
-    const Tensor y = scanned(name, op, {attrs.axis, false, attrs.reverse}, x),
-                 index = Tensor::empty(x.shape(), DType::i64);
-    if (x.count() == 0) return {y, index};
-    visit(x.dtype(), [&]<class T>(T) {
-        places(Lines(x.shape(), attrs.axis), attrs.reverse, x.data<T>(), y.data<T>(),
-               static_cast<int64_t*>(index.raw()));
-    });
-    return {y, index};
+    if (x.count() == 0)
+        return {Tensor::empty(x.shape(), x.dtype()), Tensor::empty(x.shape(), DType::i64)};
+    const Lines l(x.shape(), attrs.axis);
+    return (l.inner == 1 ? running_rows : running_columns)(l, op, attrs, x);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Scans by other ways through memory: the same bits. Values and derivatives are in tests/cases/scans.cpp.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "engine/functions.h"
@@ -52,4 +53,48 @@ TEST_CASE("results that go past the caches are those of their parts") {
         }
         CHECK(same_bits(cumsum(transpose(b), 1), cumsum(transpose(b).contiguous(), 1)));
     }
+}
+
+TEST_CASE("cummax and cummin, and where they stand: rows and columns of many lengths") {
+    struct Case {
+        Shape shape;
+        int axis;
+    };
+    for (const auto& [shape, axis] :
+         {Case{{3, 5000}, 1}, Case{{40, 5000}, 1}, Case{{700, 8}, 1}, Case{{90, 17}, 1},
+          Case{{5000, 1}, 0}, Case{{5000, 3}, 0}, Case{{7, 300, 5}, 1}, Case{{5000, 1024}, 0}})
+        for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
+            for (const bool largest : {true, false})
+                for (const bool reverse : {true, false}) {
+                    if (shape[0] * shape.back() > 1 << 20 && dtype != DType::f32) continue;
+                    Tensor x = floor(randn(Key{7, 1}, shape, DType::f64) * 40.0);
+                    if (dtype == DType::f32 || dtype == DType::f64)
+                        x = where(equal(x, 101.0), Tensor::scalar(NAN, DType::f64), x);
+                    x = cast(x, dtype);
+                    const auto [y, at] =
+                        largest ? cummax(x, axis, reverse) : cummin(x, axis, reverse);
+                    const Tensor in = cast(x, DType::f64), out = cast(y, DType::f64);
+                    const double *p = in.data<double>(), *q = out.data<double>();
+                    const int64_t *place = at.data<int64_t>(), n = shape[axis];
+                    int64_t inner = 1, wrong = 0;
+                    for (int a = axis + 1; a < shape.rank(); ++a) inner *= shape[a];
+                    for (int64_t line = 0; line < x.count() / n; ++line) {
+                        const int64_t first = line / inner * n * inner + line % inner;
+                        int64_t best = -1;
+                        for (int64_t i = 0; i < n; ++i) {
+                            const int64_t t = reverse ? n - 1 - i : i;
+                            const double v = p[first + t * inner],
+                                         b = best < 0 ? v : p[first + best * inner];
+                            // NaN is beyond all; of equals the last.
+                            if (v != v || (b == b && (largest ? v >= b : v <= b))) best = t;
+                            const double expected = p[first + best * inner],
+                                         got = q[first + t * inner];
+                            wrong += place[first + t * inner] != best ||
+                                     !(got == expected || (got != got && expected != expected));
+                        }
+                    }
+                    INFO(to_string(shape), " along ", axis, largest ? " largest" : " smallest",
+                         reverse ? " reverse " : " ", std::string(name_of(dtype)));
+                    CHECK(wrong == 0);
+                }
 }

@@ -87,7 +87,8 @@ struct Block {
             v[k] = Vec<T>::load(p + k * lanes, held(n, k), Op::template identity<T>);
     }
     MERCER_INLINE void store_first(T* p, int n) const {
-        for (int k = 0; k < registers; ++k) v[k].store(p + k * lanes, held(n, k));
+        for (int k = 0; k < registers; ++k)
+            if (const int count = held(n, k)) v[k].store(p + k * lanes, count);
     }
     static MERCER_INLINE int held(int n, int k) {
         const int rest = n - k * lanes;
@@ -229,6 +230,51 @@ void columns(const cpu::ScanArgs& args) {
     if (args.stream) stream_fence();
 }
 
+/// to[c] = from[c], c < count; past the caches if `stream`.
+template <class T>
+MERCER_INLINE void copy_row(const T* from, int count, bool stream, T* to) {
+    constexpr int lanes = Vec<T>::lanes;
+    int c = 0;
+    if (stream)
+        for (; c + lanes <= count; c += lanes) Vec<T>::load(from + c).stream(to + c);
+    for (; c < count; ++c) to[c] = from[c];
+}
+
+template <class Op, class T>
+void running(const cpu::RunningArgs& args) {
+    constexpr int lanes = Vec<T>::lanes, width = int(cpu::running_columns);
+    alignas(64) T top[width + lanes];
+    alignas(64) int64_t last[width] = {};
+    const int cols = int(args.count);
+    for (int c = 0; c < cols; ++c) top[c] = Op::template identity<T>;
+    const int64_t down = args.reverse ? -args.inner : args.inner;
+    for (int64_t i = 0; i < args.n; ++i) {
+        const int64_t t = args.reverse ? args.n - 1 - i : i;
+        const T* const x = static_cast<const T*>(args.x) + t * args.inner;
+        const T* const next = i + 1 < args.n ? x + down : x;
+        for (int c = 0; c < cols; c += lanes) {
+            __builtin_prefetch(next + c);
+            const int count = cols - c < lanes ? cols - c : lanes;
+            const Vec<T> v =
+                count == lanes ? Vec<T>::load(x + c) : Vec<T>::load(x + c, count, T(0));
+            Op::join(Vec<T>::load(top + c), v).store(top + c);
+        }
+        // A new extremum and an equal one are it at their place.
+        for (int c = 0; c < cols; ++c) last[c] = x[c] == top[c] || x[c] != x[c] ? t : last[c];
+        copy_row(top, cols, args.stream, static_cast<T*>(args.out) + t * args.inner);
+        copy_row(last, cols, args.stream, args.index + t * args.inner);
+    }
+    if (args.stream) stream_fence();
+}
+
+template <class T>
+void standing(const void* from, const void* extrema, int64_t n, int64_t first,
+              const int64_t* __restrict place, int64_t none, int64_t* __restrict index) {
+    const T *x = static_cast<const T*>(from), *y = static_cast<const T*>(extrema);
+    for (int64_t k = 0; k < n; ++k)
+        index[k] = (x[k] == y[k]) | (x[k] != x[k]) ? first + place[k] : none;
+}
+
 // Neighbouring lines step by step, their state in the first-level cache.
 template <class T>
 void recurrence_columns(const cpu::RecurrenceArgs& args) {
@@ -307,11 +353,14 @@ void recurrence_rows(const cpu::RecurrenceArgs& args) {
 }  // namespace
 
 extern const cpu::ScanTable scan_table;
-const cpu::ScanTable scan_table = {{MERCER_ALL(rows, SumOp), MERCER_ALL(rows, ProdOp),
-                                    MERCER_ALL(rows, MaxOp), MERCER_ALL(rows, MinOp)},
-                                   {MERCER_ALL(columns, SumOp), MERCER_ALL(columns, ProdOp),
-                                    MERCER_ALL(columns, MaxOp), MERCER_ALL(columns, MinOp)},
-                                   {recurrence_rows<float>, recurrence_rows<double>},
-                                   {recurrence_columns<float>, recurrence_columns<double>}};
+const cpu::ScanTable scan_table = {
+    {MERCER_ALL(rows, SumOp), MERCER_ALL(rows, ProdOp), MERCER_ALL(rows, MaxOp),
+     MERCER_ALL(rows, MinOp)},
+    {MERCER_ALL(columns, SumOp), MERCER_ALL(columns, ProdOp), MERCER_ALL(columns, MaxOp),
+     MERCER_ALL(columns, MinOp)},
+    {MERCER_ALL(running, MaxOp), MERCER_ALL(running, MinOp)},
+    {standing<float>, standing<double>, standing<int32_t>, standing<int64_t>},
+    {recurrence_rows<float>, recurrence_rows<double>},
+    {recurrence_columns<float>, recurrence_columns<double>}};
 
 }  // namespace mercer::MERCER_ISA
