@@ -277,8 +277,9 @@ std::array<Tensor, 2> running_rows(const Lines& l, cpu::Scan op, const RunningAt
                           .rows[int(reverse ? cpu::Scan::min : cpu::Scan::max)][int(DType::i64)];
     const auto mark = scan_table().standing[int(x.dtype())];
     const int64_t none = reverse ? std::numeric_limits<int64_t>::max() : 0;
-    std::vector<int64_t> place(piece);  // within rows, as many as make a piece
-    for (int64_t k = 0; k < piece; ++k) place[size_t(k)] = k % n;
+    std::vector<int64_t> place(size_t(std::min(piece, x.count())));  // within rows
+    for (int64_t k = 0; k < int64_t(place.size()); ++k)
+        place[size_t(k)] = k < n ? k : place[size_t(k - n)];
     parallel_for(l.outer, grain_for(n), [&](int64_t begin, int64_t end) {
         Scratch scratch;
         int64_t* const near = n <= piece ? scratch.take<int64_t>(piece) : nullptr;

@@ -79,8 +79,8 @@ MERCER_INLINE T largest_of(const T* x, int64_t n) {
 
 /// exp(x) for x ≤ 0, where no upper bound needs to be held: the same bits. NaN stays NaN. What ends as 0
 /// in any case (padding and masked scores, −∞) does not get there by underflow, which costs processors
-/// more than a hundred cycles. If `summed`, a term beside exp(0): of a smaller x the last step of the
-/// reduction is left out, an error of 2^-29 (double: 2^-55) for each halving.
+/// more than a hundred cycles. If `summed`, a term of a sum with exp(0): the last step of the reduction is
+/// left out, a relative error of 2^-29 (double: 2^-55) for each halving.
 template <bool summed = false, class T>
 MERCER_INLINE Vec<T> exp_falling(Vec<T> x) {
     const Vec<T> one(T(1)), least(sizeof(T) == 4 ? T(-104) : T(-746));
