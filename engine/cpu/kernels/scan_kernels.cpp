@@ -240,6 +240,12 @@ MERCER_INLINE void copy_row(const T* from, int count, bool stream, T* to) {
     for (; c < count; ++c) to[c] = from[c];
 }
 
+/// Whether x is the extremum so far at its place: a new one, an equal one, NaN.
+template <class T>
+MERCER_INLINE bool is_it(T x, T extremum) {
+    return (x == extremum) | (x != x);
+}
+
 template <class Op, class T>
 void running(const cpu::RunningArgs& args) {
     constexpr int lanes = Vec<T>::lanes, width = int(cpu::running_columns);
@@ -259,8 +265,7 @@ void running(const cpu::RunningArgs& args) {
                 count == lanes ? Vec<T>::load(x + c) : Vec<T>::load(x + c, count, T(0));
             Op::join(Vec<T>::load(top + c), v).store(top + c);
         }
-        // A new extremum and an equal one are it at their place.
-        for (int c = 0; c < cols; ++c) last[c] = x[c] == top[c] || x[c] != x[c] ? t : last[c];
+        for (int c = 0; c < cols; ++c) last[c] = is_it(x[c], top[c]) ? t : last[c];
         copy_row(top, cols, args.stream, static_cast<T*>(args.out) + t * args.inner);
         copy_row(last, cols, args.stream, args.index + t * args.inner);
     }
@@ -271,8 +276,7 @@ template <class T>
 void standing(const void* from, const void* extrema, int64_t n, int64_t first,
               const int64_t* __restrict place, int64_t none, int64_t* __restrict index) {
     const T *x = static_cast<const T*>(from), *y = static_cast<const T*>(extrema);
-    for (int64_t k = 0; k < n; ++k)
-        index[k] = (x[k] == y[k]) | (x[k] != x[k]) ? first + place[k] : none;
+    for (int64_t k = 0; k < n; ++k) index[k] = is_it(x[k], y[k]) ? first + place[k] : none;
 }
 
 // Neighbouring lines step by step, their state in the first-level cache.
