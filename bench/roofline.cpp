@@ -36,7 +36,7 @@ double fma_on_all_threads(int64_t rounds) {
 template <class F>
 double best_rate(F work) {
     double best = 0;
-    for (int run = 0; run < 7; ++run) {
+    for (int run = 0; run < 5; ++run) {
         const auto start = std::chrono::steady_clock::now();
         const double done = work();
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
@@ -47,21 +47,19 @@ double best_rate(F work) {
 
 }  // namespace
 
-double measured_fma() {
-    return best_rate([] { return fma_on_all_threads(1 << 22); });
-}
-
-double measured_copy() {
+Ceilings measured_ceilings() {
     constexpr int64_t size = 128 << 20, piece = 1 << 20;
-    const std::unique_ptr<char[]> from(new char[size]()), to(new char[size]());
-    return best_rate([&] {
-        parallel_for(size / piece, size / piece / thread_count(), [&](int64_t begin, int64_t end) {
-            std::memcpy(to.get() + begin * piece, from.get() + begin * piece,
-                        size_t(end - begin) * piece);
-        });
-        benchmark::DoNotOptimize(to[0]);
-        return 2.0 * size;
-    });
+    static const std::unique_ptr<char[]> from(new char[size]()), to(new char[size]());
+    const double fma = best_rate([] { return fma_on_all_threads(1 << 20); });
+    return {fma, best_rate([&] {
+                parallel_for(size / piece, size / piece / thread_count(),
+                             [&](int64_t begin, int64_t end) {
+                                 std::memcpy(to.get() + begin * piece, from.get() + begin * piece,
+                                             size_t(end - begin) * piece);
+                             });
+                benchmark::DoNotOptimize(to[0]);
+                return 2.0 * size;
+            })};
 }
 
 void add_roofline() {

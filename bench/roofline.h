@@ -3,9 +3,12 @@
 
 namespace mercer::bench {
 
-/// Floating-point operations per second of independent fma chains in registers, f32, all threads; f64 has half.
-double measured_fma();
-/// Bytes read and written per second by copying between arrays beyond the caches, all threads.
-double measured_copy();
+struct Ceilings {
+    double
+        fma;  // floating-point operations per second of independent chains in registers, f32; f64 has half
+    double copy;  // bytes read and written per second by copying between arrays beyond the caches
+};
+/// Of all threads, the best of a few tries; takes some 50 ms.
+Ceilings measured_ceilings();
 
 }  // namespace mercer::bench

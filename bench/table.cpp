@@ -7,6 +7,27 @@
 #include "bench/roofline.h"
 
 namespace mercer::bench {
+namespace {
+
+template <class Rows>
+Ceilings median_of(const Rows& rows) {
+    std::vector<double> fma, copy;
+    for (const auto& row : rows)
+        for (const auto& m : row.of)
+            if (m.seconds > 0) fma.push_back(m.ceilings.fma), copy.push_back(m.ceilings.copy);
+    const auto middle = [](std::vector<double>& x) {
+        std::nth_element(x.begin(), x.begin() + int64_t(x.size() / 2), x.end());
+        return x[x.size() / 2];
+    };
+    return {middle(fma), middle(copy)};
+}
+
+}  // namespace
+
+bool Table::ReportContext(const Context& context) {
+    before_ = measured_ceilings();
+    return ConsoleReporter::ReportContext(context);
+}
 
 void Table::ReportRuns(const std::vector<Run>& runs) {
     for (const Run& run : runs) {
@@ -25,18 +46,24 @@ void Table::ReportRuns(const std::vector<Run>& runs) {
         const std::string operation = name.substr(0, blank);
         if (rows_.empty() || rows_.back().name != operation)
             rows_.push_back({operation, run.report_label, {}});
-        rows_.back().of[name.substr(blank + 1) == "f64"] = {seconds, amount("flop/s"),
-                                                            amount("bytes_per_second")};
+        const Ceilings after = measured_ceilings();
+        rows_.back().of[name.substr(blank + 1) == "f64"] = {
+            seconds,
+            amount("flop/s"),
+            amount("bytes_per_second"),
+            {(before_.fma + after.fma) / 2, (before_.copy + after.copy) / 2}};
+        before_ = after;
         std::fprintf(stderr, "%s\n", name.c_str());
     }
 }
 
 void Table::Finalize() {
     if (rows_.empty()) return;
-    const double fma = measured_fma(), copy = measured_copy();
+    const auto [fma, copy] = median_of(rows_);
     std::printf(
-        "%d threads, %s: %.0f GFLOP/s by fma (f32), %.1f GB/s by copying. The ceiling is the "
-        "longer of the two\n"
+        "%d threads, %s: %.0f GFLOP/s by fma (f32), %.1f GB/s by copying, both measured before and "
+        "after each case "
+        "(these are medians). The ceiling is the longer of the two\n"
         "times that the flops and the bytes need; the share, that time over the measured.\n\n",
         thread_count(), std::string(name_of(isa())).c_str(), fma / 1e9, copy / 1e9);
     std::printf(
@@ -50,6 +77,7 @@ void Table::Finalize() {
                 std::printf(" | |");
                 continue;
             }
+            const auto [fma, copy] = m.ceilings;
             const double by_fma = m.flops / (f64 ? fma / 2 : fma), by_copy = m.bytes / copy;
             std::printf(" %.3g |", m.seconds * 1e3);
             if (m.flops + m.bytes > 0)

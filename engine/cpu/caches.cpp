@@ -1,6 +1,7 @@
 #include "engine/cpu/caches.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
@@ -31,8 +32,15 @@ Caches read_caches() {
         if (level < 1 || field("type") < 0 || text[0] == 'I') continue;
         if (level == 1 && size > 0) found.l1 = std::clamp<int64_t>(size, 16 << 10, 256 << 10);
         if (level == 2 && size > 0) found.l2 = std::clamp<int64_t>(size, 128 << 10, 8 << 20);
+        // Of a larger one, as servers have, others hold the most part.
+        if (level == 3 && size > 0) found.l3 = std::clamp<int64_t>(size, 4 << 20, 32 << 20);
     }
     return found;
+}
+
+std::atomic<int64_t>& threshold() {
+    static std::atomic<int64_t> bytes{caches().l3};
+    return bytes;
 }
 
 }  // namespace
@@ -41,5 +49,9 @@ const Caches& caches() {
     static const Caches found = read_caches();
     return found;
 }
+
+bool streams(int64_t bytes) { return bytes > streams_above(); }
+void set_streams_above(int64_t bytes) { threshold().store(bytes, std::memory_order_relaxed); }
+int64_t streams_above() { return threshold().load(std::memory_order_relaxed); }
 
 }  // namespace mercer::cpu

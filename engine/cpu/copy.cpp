@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/cpu/caches.h"
 #include "engine/cpu/copy_table.h"
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/layout.h"
-#include "engine/cpu/pointwise.h"
 #include "engine/parallel.h"
 
 namespace mercer {
@@ -57,7 +57,7 @@ void copy_along(char* to, const char* from, int64_t size, Walk walk) {
                   pieces = (cols + piece - 1) / piece,
                   band = turned ? 64 : std::max<int64_t>(elements / piece, 1),
                   bands = (side + band - 1) / band;
-    bool stream = outer * side * cols * size >= stream_from && walk.strides[0][last] == 1 &&
+    bool stream = streams(2 * outer * side * cols * size) && walk.strides[0][last] == 1 &&
                   reinterpret_cast<uintptr_t>(to) % 64 == 0;
     for (int a = 0; a < last; ++a) stream = stream && walk.strides[0][a] * size % 64 == 0;
     const auto kernel = copy_table().plane[size / 4];

@@ -214,7 +214,7 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
                    after.any() ? &after : nullptr,
                    {after.bias, 0, after.bias_step},
                    order == Order::by_shape && sums_in_lanes(m, n, k, a, b),
-                   batch * m * n * int64_t(sizeof(T)) >= stream_from};
+                   streams(batch * (m * n + m * k + k * n) * int64_t(sizeof(T)))};
     // The kernels want c's columns next to each other; and a few columns of b against many of aᵀ (as in the
     // gradient of a linear layer's weights) the other way round. Swapping a and b (cᵀ = bᵀaᵀ) keeps every
     // sum as it is. Sums in lanes want one operand along memory, and few columns of the other.

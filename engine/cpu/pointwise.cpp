@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/cpu/caches.h"
 #include "engine/cpu/layout.h"
 #include "engine/parallel.h"
 
@@ -69,7 +70,10 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     const int64_t rows = walk.rows();
     const int64_t row_bytes = row_stride[size_t(operands)] * element;
     const auto inputs_end = base.begin() + operands;
-    bool stream = elements * element >= stream_from && (rows == 1 || row_bytes % 64 == 0);
+    int64_t traffic = 0;
+    for (const Tensor* t : in) traffic += t->defined() ? t->count() * element : 0;
+    for (const Tensor& t : out) traffic += t.defined() ? elements * element : 0;
+    bool stream = streams(traffic) && (rows == 1 || row_bytes % 64 == 0);
     for (size_t k = 0; k < out.size(); ++k)
         stream = stream && reinterpret_cast<uintptr_t>(out_base[k]) % 64 == 0 &&
                  std::find(base.begin(), inputs_end, out_base[k]) == inputs_end;

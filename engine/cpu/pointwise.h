@@ -22,11 +22,6 @@ struct PointwiseArgs {
     bool stream;        // store past the caches; rows of outputs start at multiples of 64 bytes
 };
 
-/// Results from this size on (bytes each) are stored past the caches: most of them would be evicted
-/// unread, and a line that is stored whole need not be fetched first. Measured on two threads: 23 %
-/// off the time of a copy, against 15 % more for one whose source was stored so.
-inline constexpr int64_t stream_from = int64_t{16} << 20;
-
 using PointwiseFn = void (*)(const PointwiseArgs&);
 
 /// One formula on one instruction set, for f32 [0] and f64 [1].

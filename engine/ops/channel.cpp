@@ -93,7 +93,7 @@ Tensor ChannelAffine::forward(const Attrs&, std::span<const Tensor> in) {
                  shift = by_channel(in[3], 0, l.channels, x.dtype());
     cpu::ChannelArgs a{};
     a.x = x.raw(), a.mean = mean.raw(), a.scale = scale.raw(), a.shift = shift.raw();
-    a.out = y.raw(), a.stream = streams(x);
+    a.out = y.raw(), a.stream = streams(x, 2);
     const Kernel kernel = channel_table().affine[l.whole][x.dtype() == DType::f64];
     for_pieces(l, a, x.dtype(), [&](const cpu::ChannelArgs& piece, int64_t) { kernel(piece); });
     return y;
@@ -146,7 +146,7 @@ Tensor channel_gradient(const Tensor& from_x, const Tensor& mean, const Tensor& 
     const Lines l = lines_of(x.shape());
     cpu::ChannelArgs a{};
     a.x = x.raw(), a.g = g.raw(), a.mean = mean.raw(), a.scale = scale.raw();
-    a.slope = slope.raw(), a.shift = shift.raw(), a.out = dx.raw(), a.stream = streams(x);
+    a.slope = slope.raw(), a.shift = shift.raw(), a.out = dx.raw(), a.stream = streams(x, 3);
     const Kernel kernel = channel_table().gradient[l.whole][x.dtype() == DType::f64];
     for_pieces(l, a, x.dtype(), [&](const cpu::ChannelArgs& piece, int64_t) { kernel(piece); });
     return dx;

@@ -20,7 +20,7 @@ Tensor Dropout::forward(const Attrs& attrs, std::span<const Tensor> in) {
     constexpr int64_t block = cpu::random_block;
     const int64_t n = x.count(), blocks = (n + block - 1) / block;
     const auto kernel = random_table().dropout[x.dtype() == DType::f64];
-    const bool stream = streams(x);
+    const bool stream = streams(x, 2);
     parallel_for(blocks, grain_for(block / 2), [&](int64_t first, int64_t last) {
         const int64_t begin = first * block;
         kernel(at(x, begin), at(y, begin), begin, std::min(n, last * block) - begin, attrs.key.seed,

@@ -122,7 +122,7 @@ Tensor FenchelYoung::backward(const Attrs& attrs, const Tensor& from, const Tens
                  dx = Tensor::empty(x.shape(), x.dtype());
     const auto kernel = entmax_table().loss_gradient[kind_of(attrs.alpha)][x.dtype() == DType::f64];
     const int64_t n = x.shape().back();
-    const bool stream = streams(x);
+    const bool stream = streams(x, 3);
     for_rows(rows_of(x), n, [&](int64_t r, int64_t rows) {
         kernel(at(x, r * n), at(y, r * n), at(top, r), at(s, r), at(sum, r), at(w, r),
                at(dx, r * n), rows, n, attrs.alpha - 1, stream);

@@ -40,7 +40,7 @@ Tensor gradient(const Tensor& x, int64_t n, const Tensor& top, const Tensor& sum
                 const int64_t* labels, double share, double pick) {
     const Tensor dx = Tensor::empty(x.shape(), x.dtype());
     const auto kernel = logits_table().gradient[x.dtype() == DType::f64];
-    const bool stream = streams(x);
+    const bool stream = streams(x, 2);
     for_rows(top.count(), n, [&](int64_t r, int64_t rows) {
         kernel(at(x, r * n), at(top, r), at(sum, r), at(w, r), labels ? labels + r : nullptr,
                at(dx, r * n), rows, n, share, pick, stream);
@@ -95,7 +95,7 @@ Tensor LogSoftmax::backward(const Attrs& attrs, const Tensor& out, const Tensor&
     const Tensor y = as_rows(out, attrs.axis), g = as_rows(gradient, attrs.axis),
                  dx = Tensor::empty(y.shape(), y.dtype());
     const auto kernel = logits_table().log_softmax_backward[y.dtype() == DType::f64];
-    const bool stream = streams(y);
+    const bool stream = streams(y, 3);
     const int64_t n = y.shape().back();
     for_rows(rows_of(y), n, [&](int64_t r, int64_t rows) {
         kernel(at(y, r * n), at(g, r * n), at(dx, r * n), rows, n, stream);

@@ -52,7 +52,7 @@ std::array<Tensor, 3> RowNorm<centred>::forward(const Attrs& attrs, std::span<co
                  bias = row_or(0, in[2], n, x.dtype()), y = Tensor::empty(x.shape(), x.dtype()),
                  mean = Tensor::empty({rows}, x.dtype()), scale = Tensor::empty({rows}, x.dtype());
     const auto kernel = norm_table().forward[centred][x.dtype() == DType::f64];
-    const bool stream = streams(x);
+    const bool stream = streams(x, 2);
     for_rows(rows, n, [&](int64_t r, int64_t count) {
         kernel(at(x, r * n), gain.raw(), bias.raw(), at(y, r * n), at(mean, r), at(scale, r), count,
                n, attrs.epsilon, stream);
@@ -71,7 +71,7 @@ std::array<Tensor, 3> RowNorm<centred>::backward(const Tensor& from, const Tenso
                                                              : 0;
     const Tensor gain = row_or(1, gains, n, x.dtype()), dx = Tensor::empty(x.shape(), x.dtype());
     const auto kernel = norm_table().backward[centred][x.dtype() == DType::f64];
-    const bool stream = streams(x);
+    const bool stream = streams(x, 3);
     // Sums over rows: in chunks whose bounds depend on the sizes only, then over the chunks.
     const int64_t chunk = std::clamp<int64_t>(rows / 32, 1, 64),
                   chunks = (rows + chunk - 1) / chunk;

@@ -2,7 +2,7 @@
 // n contiguous elements.
 #pragma once
 
-#include "engine/cpu/pointwise.h"
+#include "engine/cpu/caches.h"
 #include "engine/parallel.h"
 #include "engine/tensor.h"
 
@@ -15,9 +15,9 @@ void require_floating(const char* operation, const Tensor& x);
 Tensor as_rows(const Tensor& x, int axis);
 Tensor from_rows(const Tensor& rows, int axis);
 
-/// Whether a kernel that writes a result like x writes it past the caches.
-inline bool streams(const Tensor& x) {
-    return x.count() * int64_t(size_of(x.dtype())) >= cpu::stream_from;
+/// Whether a kernel that reads and writes so many tensors like x stores its results past the caches.
+inline bool streams(const Tensor& x, int tensors) {
+    return cpu::streams(tensors * x.count() * int64_t(size_of(x.dtype())));
 }
 
 /// body(first row, rows) over pieces of all rows, each of n elements.

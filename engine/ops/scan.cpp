@@ -35,7 +35,7 @@ struct Lines {
 
 /// Whether a result whose rows of n begin at lines of memory goes past the caches.
 bool streams_columns(const Tensor& out, int64_t n) {
-    return streams(out) && n * int64_t(size_of(out.dtype())) % 64 == 0 &&
+    return streams(out, 2) && n * int64_t(size_of(out.dtype())) % 64 == 0 &&
            reinterpret_cast<uintptr_t>(out.raw()) % 64 == 0;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 /// Whether a gradient's rows go past the caches. Not the result's, which the derivative reads.
 bool streams_rows(const Tensor& out) {
-    return streams(out) && out.shape().back() * int64_t(size_of(out.dtype())) % 64 == 0;
+    return streams(out, 3) && out.shape().back() * int64_t(size_of(out.dtype())) % 64 == 0;
 }
 
 }  // namespace

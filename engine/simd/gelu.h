@@ -45,8 +45,8 @@ MERCER_INLINE Vec<float> exp2_less_half(Vec<float> t) {
 MERCER_INLINE Vec<float> gelu(Vec<float> x) {
     const Vec<float> a = size_below(x, 9.75f);
     const Vec<float> p =
-        horner(a, -0x1.26aecep0f, -0x1.d63bd4p-2f, -0x1.adeb2cp-5f, 0x1.cd333ep-8f,
-               -0x1.e1f84ep-14f, -0x1.9b2422p-13f, 0x1.5ce6f2p-15f, -0x1.96ac3p-19f);
+        horner_split(a, -0x1.26aecep0f, -0x1.d63bd4p-2f, -0x1.adeb2cp-5f, 0x1.cd333ep-8f,
+                     -0x1.e1f84ep-14f, -0x1.9b2422p-13f, 0x1.5ce6f2p-15f, -0x1.96ac3p-19f);
     return fma(-a, exp2_less_half(fma(a, p, Vec<float>(-0.5f))), clamp_low(x, 0.0f));
 }
 MERCER_INLINE Vec<float> gelu_slope(Vec<float> x) {

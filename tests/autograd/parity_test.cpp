@@ -1,4 +1,4 @@
-// The same bits on every instruction set and for any number of threads, values and gradients; and a
+// The same bits on every instruction set, for any number of threads and whether results go past the caches, values and gradients; and a
 // floating-point environment that no operation changes.
 #include <doctest/doctest.h>
 
@@ -61,6 +61,7 @@ void compare(const cases::Case& c, DType dtype, bool special, bool second_order)
             if (isa == Isa::scalar && threads == 1) continue;  // what the others are compared with
             set_isa(isa);
             set_thread_count(threads);
+            cpu::set_streams_above(threads == 1 ? restore.streams_above : -1);
             const unsigned before = float_control();
             const std::vector<Tensor> got = results(c, inputs, second_order);
             CHECK_MESSAGE(float_control() == before, c.name,

@@ -52,12 +52,12 @@ template <class Way, class T>
 void run(const cpu::ReduceArgs& args) {
     if (short_rows<T>(args.n, args.count))
         return turned_rows(
-            static_cast<const T*>(args.x), args.n, args.step,
-            args.count, [&](const auto& v, int64_t k, int rows) __attribute__((always_inline)) {
+            static_cast<const T*>(args.x), args.n, args.step, args.count,
+            [&](const auto& v, int n, int64_t k, int rows) __attribute__((always_inline)) {
                 using Index = typename IntOf<T>::type;
                 Vec<T> best = v[0];
                 Vec<Index> at(Index(0));
-                for (int i = 1; i < int(args.n); ++i) {
+                for (int i = 1; i < n; ++i) {
                     const Mask<T> better = Way::beats(v[i], best);
                     best = select(better, v[i], best);
                     at = select(better.template as<Index>(), Vec<Index>(Index(i)), at);

@@ -23,7 +23,7 @@ void copy_square(T* to, const T* from, const Plane& p) {
             Vec<T> v[lanes];
 #pragma GCC unroll 16
             for (int k = 0; k < lanes; ++k) v[k] = Vec<T>::load(from + i + (j + k) * p.from_col);
-            turn(v);
+            turn<lanes>(v);
             T* t = to + i * p.to_row + j;
             if (p.stream)
 #pragma GCC unroll 16

@@ -37,11 +37,10 @@ void run(const cpu::ReduceArgs& args) {
     T* out = static_cast<T*>(args.out);
     if (short_rows<T>(args.n, args.count))
         return turned_rows(
-            x, args.n, args.step,
-            args.count, [&](const auto& v, int64_t k, int rows) __attribute__((always_inline)) {
-                const Vec<T> y = joined_turned<Op, T>(
-                    v, int(args.n),
-                    [](Vec<T> e) __attribute__((always_inline)) { return Of::of(e); });
+            x, args.n, args.step, args.count,
+            [&](const auto& v, int n, int64_t k, int rows) __attribute__((always_inline)) {
+                const Vec<T> y = joined_turned<Op>(
+                    v, n, [](Vec<T> e) __attribute__((always_inline)) { return Of::of(e); });
                 put_results(y, out + k * args.out_step, args.out_step, rows);
             });
     for (int64_t k = 0; k < args.count; ++k)

@@ -30,31 +30,52 @@ template <class T>
 MERCER_INLINE bool short_rows(int64_t n, int64_t count) {
     return n >= 2 && n <= Vec<T>::lanes && count >= Vec<T>::lanes;
 }
-/// Calls body(v, k, rows) for short rows x + k·step, as many as a register has lanes at a time: v[i], i < n, holds the
+/// turned_rows() of rows that follow one another in memory, which fill whole registers; how many it took.
+template <int n, class T, class Body>
+MERCER_INLINE int64_t dense_rows(const T* x, int64_t count, Body body) {
+    constexpr int lanes = Vec<T>::lanes;
+    int64_t k = 0;
+    if constexpr (n > 0)
+        for (; k + lanes <= count; k += lanes) {
+            Vec<T> v[n];
+#pragma GCC unroll 16
+            for (int r = 0; r < n; ++r) {
+                fetch_beyond(x + k * n + r * lanes);
+                v[r] = Vec<T>::load(x + k * n + r * lanes);
+            }
+            turn<lanes>(v);
+            body(v, n, k, lanes);
+        }
+    return k;
+}
+/// Calls body(v, n, k, rows) for short rows x + k·step, as many as a register has lanes at a time: v[i], i < n, holds the
 /// elements i of rows k, k + 1, …
 template <class T, class Body>
 MERCER_INLINE void turned_rows(const T* x, int64_t n, int64_t step, int64_t count, Body body) {
     constexpr int lanes = Vec<T>::lanes;
-    for (int64_t k = 0; k < count; k += lanes) {
+    int64_t k = 0;
+    if (n == lanes && step == n) k = dense_rows<lanes>(x, count, body);
+    if (n == lanes / 2 && step == n) k = dense_rows<lanes / 2>(x, count, body);
+    if (n == lanes / 4 && step == n) k = dense_rows<lanes / 4>(x, count, body);
+    for (; k < count; k += lanes) {
         const int rows = int(count - k < lanes ? count - k : lanes);
         Vec<T> v[lanes];
 #pragma GCC unroll 16
         for (int r = 0; r < lanes; ++r) {
             const T* row = x + (k + (r < rows ? r : 0)) * step;
             fetch_beyond(row);
-            v[r] = n == lanes ? Vec<T>::load(row) : Vec<T>::load(row, int(n), T(0));
+            v[r] = Vec<T>::load(row, int(n), T(0));
         }
-        turn(v);
-        body(v, k, rows);
+        turn<lanes>(v);
+        body(v, int(n), k, rows);
     }
 }
 /// The join of prepare(v[i]), i < n, as joined_run joins one row.
-template <class Op, class T, class Prepare>
-MERCER_INLINE Vec<T> joined_turned(const Vec<T> (&v)[Vec<T>::lanes], int n, Prepare prepare) {
-    constexpr int lanes = Vec<T>::lanes;
-    Vec<T> part[lanes];
+template <class Op, class T, int most, class Prepare>
+MERCER_INLINE Vec<T> joined_turned(const Vec<T> (&v)[most], int n, Prepare prepare) {
+    Vec<T> part[most];
     for (int i = 0; i < n; ++i) part[i] = Op::join(Vec<T>(Op::template identity<T>), prepare(v[i]));
-    for (int h = lanes / 2; h >= 1; h /= 2) {
+    for (int h = most / 2; h >= 1; h /= 2) {
         for (int j = 0; j < h && j + h < n; ++j) part[j] = Op::join(part[j], part[j + h]);
         n = n < h ? n : h;
     }

@@ -313,12 +313,55 @@ void recurrence_columns(const cpu::RecurrenceArgs& args) {
     if (args.stream) stream_fence();
 }
 
+/// v[t] becomes h_t for t in the order of `now` steps, of which `before` came before; h goes on.
+template <class T, int n>
+MERCER_INLINE void recur(const Vec<T> (&a)[n], Vec<T> (&b)[n], int now, int64_t before,
+                         bool reverse, Vec<T>& h) {
+    for (int s = 0; s < now; ++s) {
+        const int t = reverse ? now - 1 - s : s;
+        h = before + s ? a[t] * h + b[t] : b[t];
+        b[t] = h;
+    }
+}
+
+/// Whole rows of n that fill registers together; how many it took.
+template <class T, int n>
+MERCER_INLINE int64_t recurrence_dense(const cpu::RecurrenceArgs& args) {
+    constexpr int lanes = Vec<T>::lanes;
+    int64_t k = 0;
+    for (; k + lanes <= args.count; k += lanes) {
+        Vec<T> a[n], b[n], h(T(0));
+        const auto load = [&](const void* from, Vec<T>(&to)[n]) __attribute__((always_inline)) {
+            const T* const x = static_cast<const T*>(from) + k * n;
+#pragma GCC unroll 16
+            for (int r = 0; r < n; ++r) {
+                fetch_beyond(x + r * lanes);
+                to[r] = Vec<T>::load(x + r * lanes);
+            }
+            turn<lanes>(to);
+        };
+        load(args.a, a);
+        load(args.b, b);
+        recur(a, b, n, 0, args.reverse, h);
+        turn<n>(b);
+        T* const out = static_cast<T*>(args.out) + k * n;
+#pragma GCC unroll 16
+        for (int r = 0; r < n; ++r) b[r].store(out + r * lanes);
+    }
+    return k;
+}
+
 // Rows: as many as a register has lanes, by squares that are turned in registers.
 template <class T>
 void recurrence_rows(const cpu::RecurrenceArgs& args) {
     constexpr int lanes = Vec<T>::lanes;
     const int64_t n = args.n;
-    for (int64_t k0 = 0; k0 < args.count; k0 += lanes) {
+    int64_t k0 = 0;
+    if constexpr (lanes > 1) {
+        if (n == lanes) k0 = recurrence_dense<T, lanes>(args);
+        if (n == lanes / 2) k0 = recurrence_dense<T, lanes / 2>(args);
+    }
+    for (; k0 < args.count; k0 += lanes) {
         const int rows = int(args.count - k0 < lanes ? args.count - k0 : lanes);
         Vec<T> h(T(0));
         for (int64_t i = 0; i < n; i += lanes) {
@@ -332,17 +375,13 @@ void recurrence_rows(const cpu::RecurrenceArgs& args) {
                     fetch_beyond(row);
                     to[r] = now == lanes ? Vec<T>::load(row) : Vec<T>::load(row, now, T(0));
                 }
-                turn(to);
+                turn<lanes>(to);
             };
             Vec<T> a[lanes], b[lanes];
             load(args.a, a);
             load(args.b, b);
-            for (int s = 0; s < now; ++s) {
-                const int t = args.reverse ? now - 1 - s : s;
-                h = i + s ? a[t] * h + b[t] : b[t];
-                b[t] = h;
-            }
-            turn(b);
+            recur(a, b, now, i, args.reverse, h);
+            turn<lanes>(b);
             for (int r = 0; r < rows; ++r) {
                 T* row = static_cast<T*>(args.out) + first + r * n;
                 now == lanes ? b[r].store(row) : b[r].store(row, now);

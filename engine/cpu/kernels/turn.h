@@ -1,4 +1,4 @@
-// Squares of elements turned over in registers.
+// Small matrices turned over in registers.
 #pragma once
 
 #include <utility>
@@ -7,33 +7,34 @@
 
 namespace mercer::MERCER_ISA {
 
-#if MERCER_SIMD == MERCER_SIMD_SCALAR
-template <class T>
-MERCER_INLINE void turn(Vec<T> (&)[1]) {}
-#else
+#if MERCER_SIMD != MERCER_SIMD_SCALAR
 template <int from, class T, int... i>
 MERCER_INLINE Vec<T> interleaved(Vec<T> a, Vec<T> b, std::integer_sequence<int, i...>) {
     return __builtin_shufflevector(a.v, b.v, (from + i / 2 + i % 2 * int(sizeof...(i)))...);
 }
+#endif
 
-/// v[i][j] becomes v[j][i]. Interleaving rows k and k + lanes/2 into 2k and 2k + 1 moves the highest bit of the row below
-/// the lowest of the column; after log2(lanes) rounds all bits of both have changed sides.
-template <class T>
-MERCER_INLINE void turn(Vec<T> (&v)[Vec<T>::lanes]) {
-    constexpr int lanes = Vec<T>::lanes, half = lanes / 2;
-    constexpr std::make_integer_sequence<int, lanes> places;
+/// A dense matrix in n registers, n a power of two: `rows` of them become its columns. Interleaving the registers k and
+/// k + n/2 into 2k and 2k + 1 rotates the bits of each element's place (the register's number, then the lane) left
+/// by one; after log2(rows) rounds those of the row have gone below those of the column.
+template <int rows, class T, int n>
+MERCER_INLINE void turn(Vec<T> (&v)[n]) {
+    constexpr int lanes = Vec<T>::lanes;
+    static_assert((n & (n - 1)) == 0 && rows <= n * lanes);
+    if constexpr (n > 1 && lanes > 1) {
+        constexpr std::make_integer_sequence<int, lanes> places;
 #pragma GCC unroll 4
-    for (int round = 1; round < lanes; round *= 2) {
-        Vec<T> next[lanes];
+        for (int round = 1; round < rows; round *= 2) {
+            Vec<T> next[n];
 #pragma GCC unroll 8
-        for (int k = 0; k < half; ++k) {
-            next[2 * k] = interleaved<0>(v[k], v[k + half], places);
-            next[2 * k + 1] = interleaved<half>(v[k], v[k + half], places);
-        }
+            for (int k = 0; k < n / 2; ++k) {
+                next[2 * k] = interleaved<0>(v[k], v[k + n / 2], places);
+                next[2 * k + 1] = interleaved<lanes / 2>(v[k], v[k + n / 2], places);
+            }
 #pragma GCC unroll 16
-        for (int k = 0; k < lanes; ++k) v[k] = next[k];
+            for (int k = 0; k < n; ++k) v[k] = next[k];
+        }
     }
 }
-#endif
 
 }  // namespace mercer::MERCER_ISA

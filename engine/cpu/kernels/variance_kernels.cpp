@@ -9,16 +9,15 @@ template <class T>
 void run(const cpu::ReduceArgs& args) {
     if (short_rows<T>(args.n, args.count))
         return turned_rows(
-            static_cast<const T*>(args.x), args.n, args.step,
-            args.count, [&](const auto& v, int64_t k, int rows) __attribute__((always_inline)) {
+            static_cast<const T*>(args.x), args.n, args.step, args.count,
+            [&](const auto& v, int n, int64_t k, int rows) __attribute__((always_inline)) {
                 const Vec<T> m =
-                    joined_turned<SumOp, T>(
-                        v, int(args.n), [](Vec<T> e) __attribute__((always_inline)) { return e; }) /
+                    joined_turned<SumOp>(
+                        v, n, [](Vec<T> e) __attribute__((always_inline)) { return e; }) /
                     Vec<T>(T(args.n));
-                const Vec<T> sum = joined_turned<SumOp, T>(
-                    v, int(args.n), [m](Vec<T> e) __attribute__((always_inline)) {
-                        return (e - m) * (e - m);
-                    });
+                const Vec<T> sum = joined_turned<SumOp>(
+                    v,
+                    n, [m](Vec<T> e) __attribute__((always_inline)) { return (e - m) * (e - m); });
                 const int64_t at = k * args.out_step;
                 put_results(m, static_cast<T*>(args.extra) + at, args.out_step, rows);
                 put_results(sum, static_cast<T*>(args.out) + at, args.out_step, rows);
