@@ -53,10 +53,10 @@ void copy_along(char* to, const char* from, int64_t size, Walk walk) {
     const int64_t cols = walk.cols(), side = last > 0 ? walk.shape[last - 1] : 1,
                   outer = walk.rows() / side;
     constexpr int64_t elements = 1 << 15;  // in a piece
-    const int64_t piece = turned ? std::max<int64_t>(elements / 64, 1) : std::min(cols, elements),
+    const int64_t piece =
+                      std::min(cols, turned ? elements / std::min<int64_t>(side, 64) : elements),
                   pieces = (cols + piece - 1) / piece,
-                  band = turned ? 64 : std::max<int64_t>(elements / piece, 1),
-                  bands = (side + band - 1) / band;
+                  band = std::max<int64_t>(elements / piece, 1), bands = (side + band - 1) / band;
     bool stream = streams(2 * outer * side * cols * size) && walk.strides[0][last] == 1 &&
                   reinterpret_cast<uintptr_t>(to) % 64 == 0;
     for (int a = 0; a < last; ++a) stream = stream && walk.strides[0][a] * size % 64 == 0;

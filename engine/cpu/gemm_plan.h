@@ -115,12 +115,13 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     plan.packed_from = 0;
     // In place, rows of b come from L2 where they crowd a few sets of L1; a low tile has no time for
     // that. Packing must be repaid by the rows of a that meet it, and more so where b is dense as it is.
-    const bool b_met_rarely = x.m <= 2 * mr || (x.b.row <= 2 * nr && x.m <= 4 * mr);
+    const bool b_met_rarely = x.m <= 2 * mr || (x.b.row <= 4 * nr && x.m <= 6 * mr);
     if (x.b.col == 1 && ((b_small && (mr >= 8 || spreads(x.b.row * size, x.k))) || b_met_rarely))
         plan.packed_from = in_place(table, x.n, x.b) ? x.n : (x.n - 1) / nr * nr;
     const int64_t rows = std::max(mr, l2 / 4 / (plan.kc * size) / mr * mr);
     plan.by_columns =
-        x.m <= rows && (threads == 1 || x.n > 2 * x.m || (x.k > 16 * x.m && x.n >= nr * threads));
+        x.m <= rows && (threads == 1 || x.n > 2 * x.m ||
+                        (x.k > 16 * x.m && x.n >= nr * threads && plan.packed_from < x.n));
     plan.b_own = !plan.by_columns && x.n * x.k * size <= l2 / 2 && x.m >= 4 * mr * threads;
     plan.a_once = plan.by_columns && x.m * x.k * size <= l2 / 2;
     plan.grain = plan.by_columns ? nr : x.m >> 32 ? mr : 1;

@@ -164,6 +164,29 @@ void put(const Indexed& a, DType dtype, const void* from, void* to) {
     });
 }
 
+void put_rows(const Indexed& a, DType dtype, const void* x, const void* from, void* to) {
+    const int64_t row = a.inner * int64_t(size_of(dtype));
+    Scratch scratch;
+    int64_t* const last = scratch.take<int64_t>(a.size);
+    std::fill_n(last, a.size, -1);
+    for (int64_t j = 0; j < a.n; ++j) last[a.ids[j]] = j;
+    const auto source = [&](int64_t o, int64_t i) {
+        return last[i] < 0 ? static_cast<const char*>(x) + (o * a.size + i) * row
+                           : static_cast<const char*>(from) + (o * a.n + last[i]) * row;
+    };
+    parallel_for(a.outer * a.size, grain_for(row / 64 + 1), [&](int64_t begin, int64_t end) {
+        for (int64_t item = begin; item < end; ++item) {
+            const int64_t o = item / a.size, i = item % a.size;
+            if (i + ahead < a.size) {
+                const char* const next = source(o, i + ahead);
+                for (int64_t b = 0; b < std::min<int64_t>(row, 1024); b += 64)
+                    __builtin_prefetch(next + b);
+            }
+            std::memcpy(static_cast<char*>(to) + item * row, source(o, i), size_t(row));
+        }
+    });
+}
+
 void add_up(const Indexed& a, DType dtype, const void* from, void* to) {
     if (a.outer == 1 && a.rows) return join_rows(Reduction::sum, a, 0, dtype, from, to);
     const auto add = [&]<class T>(T) {

@@ -21,6 +21,8 @@ void pick_rows(const Indexed& a, DType dtype, const void* from, void* to);
 bool pick_blocks(const Indexed& a, DType dtype, const void* from, void* to);
 /// to[o, ids[j]] = from[o, j]; of several the last stays.
 void put(const Indexed& a, DType dtype, const void* from, void* to);
+/// to[o, i] = from[o, j] for the last j with ids[j] = i, else x[o, i]: whole rows.
+void put_rows(const Indexed& a, DType dtype, const void* x, const void* from, void* to);
 /// to[o, ids[j]] += from[o, j], in ascending j, from 0 on: `to` need not be set before.
 void add_up(const Indexed& a, DType dtype, const void* from, void* to);
 

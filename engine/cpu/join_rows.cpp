@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
-#include <type_traits>
 
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/segment.h"
@@ -18,10 +17,14 @@ const cpu::SegmentTable& segment_table();
 namespace cpu {
 namespace {
 
-constexpr int64_t short_row = 16;      // elements; longer ones are worth sorting their ids for
+constexpr int64_t short_row = 16;      // elements; longer ones may be worth sorting their ids for
 constexpr int64_t worth_it = 1 << 14;  // elements from which sorting, or tables of one's own, are
+constexpr int64_t in_cache = 1 << 18;  // bytes of a table where rows in any order are quickly found
 
-bool worth_sorting(const Indexed& a) { return a.inner >= short_row && a.n * a.inner >= worth_it; }
+bool worth_sorting(const Indexed& a, DType dtype) {
+    return a.inner >= short_row && a.n * a.inner >= worth_it &&
+           a.size * a.inner * int64_t(size_of(dtype)) > in_cache;
+}
 
 /// Calls f(list) with the segments that a stable sort of the ids makes.
 template <class F>
@@ -33,36 +36,48 @@ void with_sorted(const Indexed& a, F f) {
     f(SegmentList{at, place, a.size, a.n});
 }
 
-/// f with the width of rows as a constant, where it is a usual one; else with 0.
-template <class F>
-void with_width(int64_t width, F f) {
-    switch (width) {
-        case 1: return f(std::integral_constant<int, 1>{});
-        case 2: return f(std::integral_constant<int, 2>{});
-        case 4: return f(std::integral_constant<int, 4>{});
-        case 8: return f(std::integral_constant<int, 8>{});
-        default: return f(std::integral_constant<int, 0>{});
+constexpr auto add = []<class T>(T& to, T x) { to += x; };
+// NaN stays, of equals the first. In two steps, of which the first needs no branch and the second's is foreseen.
+constexpr auto raise = []<class T>(T& to, T x) {
+    const T most = x > to ? x : to;
+    to = x != x ? x : most;
+};
+constexpr auto lower = []<class T>(T& to, T x) {
+    const T least = x < to ? x : to;
+    to = x != x ? x : least;
+};
+
+/// Rows of `width` of [first, last) into the table, in ascending order.
+template <int width, class T, class Join>
+void join_narrow(const Indexed& a, const T* from, int64_t first, int64_t last, T* table,
+                 Join join) {
+    for (int64_t j = first; j < last; ++j) {
+        T *to = table + a.ids[j] * width, row[width];
+        for (int c = 0; c < width; ++c) join(row[c] = to[c], from[j * width + c]);
+        std::copy_n(row, width, to);
     }
 }
-
-/// Rows [first, last) into the table, in ascending order.
 template <class T, class Join>
-void join_run(const Indexed& a, const T* from, int64_t first, int64_t last, T* table, Join join) {
-    const int64_t* ids = a.ids;
-    with_width(a.inner, [&]<int n>(std::integral_constant<int, n>) {
-        const int64_t width = n ? n : a.inner;
-        for (int64_t j = first; j < last; ++j) {
-            T* to = table + ids[j] * width;
-            const T* x = from + j * width;
-            if constexpr (n > 0) {
-                T row[n];
-                for (int c = 0; c < n; ++c) join(row[c] = to[c], x[c]);
-                std::copy_n(row, n, to);
-            } else {
-                for (int64_t c = 0; c < width; ++c) join(to[c], x[c]);
-            }
-        }
-    });
+void join_run(Reduction op, const Indexed& a, const T* from, int64_t first, int64_t last, T* table,
+              Join join) {
+    switch (a.inner) {
+        case 1: return join_narrow<1>(a, from, first, last, table, join);
+        case 2: return join_narrow<2>(a, from, first, last, table, join);
+        case 4: return join_narrow<4>(a, from, first, last, table, join);
+        case 8: return join_narrow<8>(a, from, first, last, table, join);
+        default:
+            segment_table().join_by_id[int(op)][sizeof(T) == 8](
+                a.ids + first, last - first, a.inner, from + first * a.inner, table);
+    }
+}
+template <class T>
+void join_run(Reduction op, const Indexed& a, const T* from, int64_t first, int64_t last,
+              T* table) {
+    switch (op) {
+        case Reduction::sum: return join_run(op, a, from, first, last, table, add);
+        case Reduction::max: return join_run(op, a, from, first, last, table, raise);
+        default: return join_run(op, a, from, first, last, table, lower);
+    }
 }
 
 /// to = `identity` joined with all rows: run(table, first, last) joins some to a table.
@@ -89,23 +104,13 @@ void join_parts(const Indexed& a, T identity, T* to, Run run, Join join) {
     });
 }
 
-constexpr auto add = []<class T>(T& to, T x) { to += x; };
-// NaN stays, of equals the first. In two steps, of which the first needs no branch and the second's is foreseen.
-constexpr auto raise = []<class T>(T& to, T x) {
-    const T most = x > to ? x : to;
-    to = x != x ? x : most;
-};
-constexpr auto lower = []<class T>(T& to, T x) {
-    const T least = x < to ? x : to;
-    to = x != x ? x : least;
-};
 template <class T>
 constexpr T infinity = std::numeric_limits<T>::infinity();
 
 template <class T, class Join>
-void join_all(const Indexed& a, const T* x, T identity, T* to, Join join) {
+void join_all(Reduction op, const Indexed& a, const T* x, T identity, T* to, Join join) {
     const auto run = [&](T* table, int64_t first, int64_t last) {
-        join_run(a, x, first, last, table, join);
+        join_run(op, a, x, first, last, table);
     };
     join_parts(a, identity, to, run, join);
 }
@@ -132,7 +137,7 @@ void softmax_short(const Indexed& a, const T* x, T* y) {
     const int64_t size = a.size * a.inner, block = std::max<int64_t>(2048 / a.inner, 1);
     const Tensor tables = Tensor::empty({2 * size}, dtype_of<T>);
     T *top = static_cast<T*>(tables.raw()), *sum = top + size;
-    join_all(a, x, -infinity<T>, top, raise);
+    join_all(Reduction::max, a, x, -infinity<T>, top, raise);
     parallel_for(size, 1 << 14, [=](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)  // −∞ only: exp gives zeros, and so do we
             if (top[i] == -infinity<T>) top[i] = 0;
@@ -145,7 +150,7 @@ void softmax_short(const Indexed& a, const T* x, T* y) {
                 const int64_t end = std::min(first + block, last);
                 exp_below(a.ids + first, end - first, a.inner, x + first * a.inner, top,
                           y + first * a.inner);
-                join_run(a, y, first, end, table, add);
+                join_run(Reduction::sum, a, y, first, end, table);
             }
         },
         add);
@@ -162,7 +167,7 @@ void softmax_short(const Indexed& a, const T* x, T* y) {
 
 void join_rows(Reduction op, const Indexed& a, double empty, DType dtype, const void* from,
                void* to) {
-    if (worth_sorting(a))
+    if (worth_sorting(a, dtype))
         return with_sorted(a, [&](const SegmentList& list) {
             segment_reduce(op, list, from, a.inner, empty, dtype, to);
         });
@@ -170,11 +175,11 @@ void join_rows(Reduction op, const Indexed& a, double empty, DType dtype, const 
         const T *x = static_cast<const T*>(from),
                 end = op == Reduction::max ? -infinity<T> : infinity<T>;
         T* out = static_cast<T*>(to);
-        if (op == Reduction::sum) return join_all(a, x, T(0), out, add);
+        if (op == Reduction::sum) return join_all(op, a, x, T(0), out, add);
         if (op == Reduction::max)
-            join_all(a, x, end, out, raise);
+            join_all(op, a, x, end, out, raise);
         else
-            join_all(a, x, end, out, lower);
+            join_all(op, a, x, end, out, lower);
         mark_empty(a, end, T(empty), out);
     };
     if (dtype == DType::f64)
@@ -184,7 +189,7 @@ void join_rows(Reduction op, const Indexed& a, double empty, DType dtype, const 
 }
 
 void softmax_by_id(const Indexed& a, DType dtype, const void* x, void* y) {
-    if (worth_sorting(a))
+    if (worth_sorting(a, dtype))
         return with_sorted(a, [&](const SegmentList& list) {
             segment_softmax(list, x, nullptr, a.inner, dtype, y);
         });

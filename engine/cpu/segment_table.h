@@ -25,6 +25,9 @@ struct SegmentTable {
     void (*softmax[2])(const Segments&, const void* x, void* y);
     /// dx[k] = y[k]·(g[k] − Σ g·y), as above.
     void (*softmax_backward[2])(const Segments&, const void* y, const void* g, void* dx);
+    /// table[ids[k]] = table[ids[k]] ⊕ x[k] for `count` rows, in ascending k.  [sum, max, min]
+    void (*join_by_id[3][2])(const int64_t* ids, int64_t count, int64_t width, const void* x,
+                             void* table);
     /// y[k] = exp(x[k] − table[ids[k]]) for `count` rows, as many as fit the first-level cache; y[k] = x[k]·table[ids[k]].
     void (*exp_below[2])(const int64_t* ids, int64_t count, int64_t width, const void* x,
                          const void* table, void* y);

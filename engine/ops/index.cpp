@@ -130,10 +130,16 @@ Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
                              ", the index " + to_string(index.shape()) + "; the source must be " +
                              std::string(name_of(x.dtype())) + to_string(expected) + ", got " +
                              std::string(name_of(source.dtype())) + to_string(source.shape()));
-    const Tensor out = x.is_contiguous() ? x.clone() : x.contiguous(), dense = source.contiguous();
+    const Tensor dense = source.contiguous();
     Tensor ids;
     const cpu::Indexed places =
         indexed(name, index, source.shape(), attrs.axis, x.shape()[attrs.axis], ids);
+    if (places.rows && places.inner > 1 && x.is_contiguous() && dense.count()) {
+        const Tensor out = Tensor::empty(x.shape(), x.dtype());
+        cpu::put_rows(places, x.dtype(), x.raw(), dense.raw(), out.raw());
+        return out;
+    }
+    const Tensor out = x.is_contiguous() ? x.clone() : x.contiguous();
     if (dense.count()) cpu::put(places, x.dtype(), dense.raw(), out.raw());
     return out;
 }

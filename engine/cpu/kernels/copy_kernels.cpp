@@ -34,8 +34,56 @@ void copy_square(T* to, const T* from, const Plane& p) {
         }
 }
 
+/// Few columns, n, dense in the target: rows in whole registers; how many it took.
+template <int n, class T>
+int64_t copy_columns(T* to, const T* from, const Plane& p) {
+    constexpr int lanes = Vec<T>::lanes;
+    int64_t i = 0;
+    for (; i + lanes <= p.rows; i += lanes) {
+        Vec<T> v[n];
+        for (int k = 0; k < n; ++k) v[k] = Vec<T>::load(from + i + k * p.from_col);
+        turn<n>(v);
+        for (int k = 0; k < n; ++k) v[k].store(to + i * n + k * lanes);
+    }
+    return i;
+}
+/// Few rows, n, dense in the source: columns in whole registers; how many it took.
+template <int n, class T>
+int64_t copy_rows(T* to, const T* from, const Plane& p) {
+    constexpr int lanes = Vec<T>::lanes;
+    int64_t j = 0;
+    for (; j + lanes <= p.cols; j += lanes) {
+        Vec<T> v[n];
+        for (int k = 0; k < n; ++k) v[k] = Vec<T>::load(from + j * n + k * lanes);
+        turn<lanes>(v);
+        for (int k = 0; k < n; ++k)
+            p.stream ? v[k].stream(to + k * p.to_row + j) : v[k].store(to + k * p.to_row + j);
+    }
+    return j;
+}
+/// Leaves to the loops what is not done in whole registers.
+template <int n, class T>
+void copy_few(T*& to, const T*& from, Plane& p) {
+    if constexpr (Vec<T>::lanes > 1) {
+        if (p.cols == n && p.to_row == n && p.rows >= Vec<T>::lanes) {
+            const int64_t done = copy_columns<n>(to, from, p);
+            to += done * n, from += done, p.rows -= done;
+        } else if (p.rows == n && p.from_col == n) {
+            const int64_t done = copy_rows<n>(to, from, p);
+            to += done, from += done * n, p.cols -= done;
+        }
+    }
+}
+
 template <class T>
-void copy_turned(T* to, const T* from, const Plane& p) {
+void copy_turned(T* to, const T* from, const Plane& plane) {
+    Plane p = plane;
+    if constexpr (in_registers<T>)
+        if (p.from_row == 1 && p.to_col == 1) {
+            copy_few<2>(to, from, p);
+            copy_few<4>(to, from, p);
+            copy_few<8>(to, from, p);
+        }
     constexpr int64_t side = line / int64_t(sizeof(T)) < 16 ? line / int64_t(sizeof(T)) : 16;
     for (int64_t j0 = 0; j0 < p.cols; j0 += side)
         for (int64_t i0 = 0; i0 < p.rows; i0 += side) {

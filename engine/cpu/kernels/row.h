@@ -55,14 +55,7 @@ MERCER_INLINE T number(Vec<T> v) {
 struct PlainMax : MaxOp {
     template <class T>
     static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
-#if MERCER_SIMD == MERCER_SIMD_AVX512  // one instruction that does just this
-        if constexpr (sizeof(T) == 4)
-            return _mm512_max_ps(b.v, a.v);
-        else
-            return _mm512_max_pd(b.v, a.v);
-#else
-        return select(b > a, b, a);
-#endif
+        return max_or_second(b, a);
     }
 };
 

@@ -186,12 +186,6 @@ void dots(const Segments& g, const void* left, const void* right, void* to) {
     }
 }
 
-// NaN may be lost here; it comes back through the exponential.
-template <class T>
-MERCER_INLINE Vec<T> plain_max(Vec<T> a, Vec<T> b) {
-    return select(b > a, b, a);
-}
-
 // Runs of single elements: the exponential goes over all of them at once, the rest run by run, while they are in cache.
 template <class T>
 void softmax_elements(const Segments& g, const T* x, T* y) {
@@ -245,7 +239,8 @@ void softmax(const Segments& g, const void* from, void* to) {
             Vec<T> top(lowest), sum(T(0));
             for (int64_t i = first; i < end; i += g.stride) {
                 fetch_beyond(x + i);
-                top = plain_max(top, load(x + i, count));
+                top = max_or_second(load(x + i, count),
+                                    top);  // NaN comes back through the exponential
             }
             top = select(top == Vec<T>(lowest), Vec<T>(T(0)),
                          top);  // −∞ only: exp gives zeros, and so do we
@@ -279,9 +274,23 @@ void softmax_backward(const Segments& g, const void* ys, const void* gs, void* t
         }
 }
 
+template <class Op, class T>
+void join_by_id(const int64_t* ids, int64_t count, int64_t width, const void* from, void* table) {
+    constexpr int lanes = Vec<T>::lanes;
+    const T* x = static_cast<const T*>(from);
+    for (int64_t k = 0; k < count; ++k, x += width) {
+        T* const to = static_cast<T*>(table) + ids[k] * width;
+        for (int64_t c = 0; c < width; c += lanes) {
+            const int some = width - c < lanes ? int(width - c) : 0;
+            fetch_beyond(x + c);
+            store(Op::join(load(to + c, some), load(x + c, some)), to + c, some);
+        }
+    }
+}
+
 /// y[k] = f(x[k], table[ids[k]])
 template <class T, class F>
-MERCER_INLINE void join_by_id(const int64_t* ids, int64_t count, int64_t width, const T* x,
+MERCER_INLINE void with_table(const int64_t* ids, int64_t count, int64_t width, const T* x,
                               const T* table, T* y, F f) {
     constexpr int lanes = Vec<T>::lanes;
     if (width == 1)
@@ -299,7 +308,7 @@ void exp_below(const int64_t* ids, int64_t count, int64_t width, const void* x, 
                void* to) {
     constexpr int lanes = Vec<T>::lanes;
     T* y = static_cast<T*>(to);
-    join_by_id(ids, count, width, static_cast<const T*>(x), static_cast<const T*>(table), y,
+    with_table(ids, count, width, static_cast<const T*>(x), static_cast<const T*>(table), y,
                [](auto a, auto b) { return a - b; });
     const int64_t n = count * width;
     int64_t k = 0;
@@ -309,7 +318,7 @@ void exp_below(const int64_t* ids, int64_t count, int64_t width, const void* x, 
 template <class T>
 void times_by_id(const int64_t* ids, int64_t count, int64_t width, const void* x, const void* table,
                  void* to) {
-    join_by_id(ids, count, width, static_cast<const T*>(x), static_cast<const T*>(table),
+    with_table(ids, count, width, static_cast<const T*>(x), static_cast<const T*>(table),
                static_cast<T*>(to), [](auto a, auto b) { return a * b; });
 }
 
@@ -323,6 +332,9 @@ const cpu::SegmentTable segment_table = {{{reduce<SumOp, float>, reduce<SumOp, d
                                          {dots<float>, dots<double>},
                                          {softmax<float>, softmax<double>},
                                          {softmax_backward<float>, softmax_backward<double>},
+                                         {{join_by_id<SumOp, float>, join_by_id<SumOp, double>},
+                                          {join_by_id<MaxOp, float>, join_by_id<MaxOp, double>},
+                                          {join_by_id<MinOp, float>, join_by_id<MinOp, double>}},
                                          {exp_below<float>, exp_below<double>},
                                          {times_by_id<float>, times_by_id<double>}};
 

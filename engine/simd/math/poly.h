@@ -39,41 +39,14 @@ MERCER_INLINE Vec<T> horner_split(Vec<T> x, T c0, Rest... rest) {
     return fma(x, horner_even(z, rest...), horner_even(z, c0, rest...));
 }
 
-/// x held below `high` or above `low`; NaN stays NaN. One instruction where its rule for NaN (the
-/// second operand) is what we want, for GCC does not always find it.
+/// x held below `high` or above `low`; NaN stays NaN.
 template <class T>
 MERCER_INLINE Vec<T> clamp_high(Vec<T> x, T high) {
-    const Vec<T> h(high);
-#if MERCER_SIMD == MERCER_SIMD_AVX512
-    if constexpr (sizeof(T) == 4)
-        return _mm512_min_ps(h.v, x.v);
-    else
-        return _mm512_min_pd(h.v, x.v);
-#elif MERCER_SIMD == MERCER_SIMD_AVX2
-    if constexpr (sizeof(T) == 4)
-        return _mm256_min_ps(h.v, x.v);
-    else
-        return _mm256_min_pd(h.v, x.v);
-#else
-    return select(h < x, h, x);
-#endif
+    return min_or_second(Vec<T>(high), x);
 }
 template <class T>
 MERCER_INLINE Vec<T> clamp_low(Vec<T> x, T low) {
-    const Vec<T> l(low);
-#if MERCER_SIMD == MERCER_SIMD_AVX512
-    if constexpr (sizeof(T) == 4)
-        return _mm512_max_ps(l.v, x.v);
-    else
-        return _mm512_max_pd(l.v, x.v);
-#elif MERCER_SIMD == MERCER_SIMD_AVX2
-    if constexpr (sizeof(T) == 4)
-        return _mm256_max_ps(l.v, x.v);
-    else
-        return _mm256_max_pd(l.v, x.v);
-#else
-    return select(l > x, l, x);
-#endif
+    return max_or_second(Vec<T>(low), x);
 }
 template <class T>
 MERCER_INLINE Vec<T> clamp(Vec<T> x, T low, T high) {
