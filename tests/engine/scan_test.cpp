@@ -58,6 +58,19 @@ TEST_CASE("results that go past the caches are those of their parts") {
     }
 }
 
+TEST_CASE("recurrences of short rows are those of columns") {
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const int64_t n : {2, 3, 4, 8, 16, 17})
+            for (const bool reverse : {false, true}) {
+                const Tensor a = randn(Key{6, 1}, {77, n}, dtype),
+                             b = randn(Key{6, 2}, {77, n}, dtype);
+                CHECK(same_bits(linear_recurrence(a, b, 1, reverse),
+                                transpose(linear_recurrence(transpose(a).contiguous(),
+                                                            transpose(b).contiguous(), 0, reverse))
+                                    .contiguous()));
+            }
+}
+
 TEST_CASE("cummax and cummin, and where they stand: rows and columns of many lengths") {
     struct Case {
         Shape shape;
