@@ -133,32 +133,43 @@ void correlate_taps(const PlaneWalk<T>& x, int64_t k, const T* g, int64_t g_row,
     V sum[n][registers];
     MERCER_UNROLL for (int u = 0; u < n; ++u) MERCER_UNROLL for (int i = 0; i < registers; ++i)
         sum[u][i] = V::load(lanes + (k + u) * canonical_lanes + i * w);
-    for (int64_t r = 0; r < x.rows; ++r, g += g_row)
-        for (int64_t c = 0; c < x.columns; c += canonical_lanes) {
-            const T* from = x.tile + r * x.row_step + c;
-            const int64_t left = x.columns - c;
+    const T* at[n];
+    MERCER_UNROLL for (int u = 0; u < n; ++u) at[u] = x.tile + x.offsets[k + u];
+    const int64_t rows = x.rows, columns = x.columns, row_step = x.row_step;
+    for (int64_t r = 0; r < rows; ++r, g += g_row) {
+        for (int64_t c = 0; c < columns; c += canonical_lanes)
             MERCER_UNROLL for (int i = 0; i < registers; ++i) {
-                if (i * w >= left) break;
-                const bool whole = left - i * w >= w;
-                const int count = int(left - i * w);
-                const V gv = whole ? V::load(g + c + i * w) : V::load(g + c + i * w, count, T(0));
-                MERCER_UNROLL for (int u = 0; u < n; ++u) {
-                    const T* p = from + x.offsets[k + u] + i * w;
-                    sum[u][i] = fma(gv, whole ? V::load(p) : V::load(p, count, T(0)), sum[u][i]);
+                const int64_t from = c + i * w, left = columns - from;
+                if (left <= 0) break;
+                if (left >= w) {
+                    const V gv = V::load(g + from);
+                    MERCER_UNROLL for (int u = 0; u < n; ++u) sum[u][i] =
+                        fma(gv, V::load(at[u] + from), sum[u][i]);
+                } else {
+                    const V gv = V::load(g + from, int(left), T(0));
+                    MERCER_UNROLL for (int u = 0; u < n; ++u) sum[u][i] =
+                        fma(gv, V::load(at[u] + from, int(left), T(0)), sum[u][i]);
                 }
             }
-        }
+        MERCER_UNROLL for (int u = 0; u < n; ++u) at[u] += row_step;
+    }
     MERCER_UNROLL for (int u = 0; u < n; ++u) MERCER_UNROLL for (int i = 0; i < registers; ++i)
         sum[u][i]
             .store(lanes + (k + u) * canonical_lanes + i * w);
 }
 
+/// The taps from k on, at most `n` at once.
+template <class T, int n>
+MERCER_INLINE void correlate_from(const PlaneWalk<T>& x, int64_t k, const T* g, int64_t g_row,
+                                  T* lanes) {
+    for (; k + n <= x.taps; k += n) correlate_taps<T, n>(x, k, g, g_row, lanes);
+    if constexpr (n > 1) correlate_from<T, n - 1>(x, k, g, g_row, lanes);
+}
 template <class T>
 void correlate_weights(const PlaneWalk<T>& x, const T* g, int64_t g_row, T* lanes) {
-    constexpr int at_once = Vec<T>::lanes * int(sizeof(T)) >= 64 ? (sizeof(T) == 4 ? 4 : 2) : 1;
-    int64_t k = 0;
-    for (; k + at_once <= x.taps; k += at_once) correlate_taps<T, at_once>(x, k, g, g_row, lanes);
-    for (; k < x.taps; ++k) correlate_taps<T, 1>(x, k, g, g_row, lanes);
+    // As many as 32 registers of 64 bytes hold.
+    constexpr bool many = Vec<T>::lanes * int(sizeof(T)) >= 64;
+    correlate_from<T, !many ? 1 : sizeof(T) == 4 ? 5 : 3>(x, 0, g, g_row, lanes);
 }
 
 template <class T>
