@@ -58,19 +58,18 @@ void add_ops_graphs() {
         add(
             "segment_softmax" + size, x, 2 * e * double(d), n,
             [](const Tensor& v) { return segment_softmax(v, graph().offsets); }, exponential);
-        const char* bound = d == 64 ? "" : random;
         add(
             "unsorted_segment_sum" + size, x, read, e,
-            [](const Tensor& v) { return unsorted_segment_sum(v, graph().rows, nodes); }, bound);
+            [](const Tensor& v) { return unsorted_segment_sum(v, graph().rows, nodes); }, random);
         add(
             "unsorted_segment_mean" + size, x, read, e,
-            [](const Tensor& v) { return unsorted_segment_mean(v, graph().rows, nodes); }, bound);
+            [](const Tensor& v) { return unsorted_segment_mean(v, graph().rows, nodes); }, random);
         add(
             "unsorted_segment_max" + size, x, read, e,
-            [](const Tensor& v) { return unsorted_segment_max(v, graph().rows, nodes); }, bound);
+            [](const Tensor& v) { return unsorted_segment_max(v, graph().rows, nodes); }, random);
         add(
             "unsorted_segment_min" + size, x, read, e,
-            [](const Tensor& v) { return unsorted_segment_min(v, graph().rows, nodes); }, bound);
+            [](const Tensor& v) { return unsorted_segment_min(v, graph().rows, nodes); }, random);
         add(
             "unsorted_segment_softmax" + size, x, 2 * e * double(d), e,
             [](const Tensor& v) { return unsorted_segment_softmax(v, graph().rows, nodes); },

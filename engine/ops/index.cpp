@@ -1,6 +1,7 @@
 #include "engine/ops/index.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "engine/cpu/index.h"
 #include "engine/cpu/layout.h"
@@ -13,19 +14,25 @@
 namespace mercer {
 namespace {
 
-void check(const char* operation, const Tensor& x, const Tensor& index, int axis, int64_t size) {
+void check_form(const char* operation, const Tensor& x, const Tensor& index) {
     if (index.dtype() != DType::i64)
         throw DTypeError(operation, "the index must be i64, got " +
                                         std::string(name_of(index.dtype())) + "; use cast");
     if (index.rank() != x.rank())
         throw ShapeError(operation, "index " + to_string(index.shape()) +
                                         " must have the rank of " + to_string(x.shape()));
+}
+void check_range(const char* operation, const Tensor& index, int axis, int64_t size) {
     const Tensor flat = index.contiguous();
     const int64_t* p = flat.data<int64_t>();
     if (cpu::all_within(p, flat.count(), size)) return;
     while (*p >= 0 && *p < size) ++p;
     throw ValueError(operation, "index " + std::to_string(*p) + " is outside [0, " +
                                     std::to_string(size) + ") along axis " + std::to_string(axis));
+}
+void check(const char* operation, const Tensor& x, const Tensor& index, int axis, int64_t size) {
+    check_form(operation, x, index);
+    check_range(operation, index, axis, size);
 }
 
 /// Whether the index is the same at every place beside `axis`.
@@ -50,9 +57,10 @@ cpu::Indexed indexed(const char* operation, const Tensor& index, const Shape& sh
     return a;
 }
 
-// One element for each of `index`, from a tensor of any strides.
+// One element for each of `index`, from a tensor of any strides. False, and something left out, if an index is outside;
+// each piece is looked at while it is in cache.
 template <class T>
-void pick(const Tensor& out, const Tensor& x, const Tensor& index, int axis) {
+bool pick(const Tensor& out, const Tensor& x, const Tensor& index, int axis) {
     Strides beside = x.strides();
     beside[axis] = 0;
     const Strides strides[] = {
@@ -61,8 +69,10 @@ void pick(const Tensor& out, const Tensor& x, const Tensor& index, int axis) {
     const cpu::Walk walk = cpu::plan_walk(out.shape(), strides);
     const int last = walk.shape.rank() - 1;
     const int64_t d = walk.strides[0][last], s = walk.strides[1][last], w = walk.strides[2][last],
-                  step = x.strides()[axis], piece = 1 << 14,
+                  step = x.strides()[axis], size = x.shape()[axis], piece = 1 << 11,
                   pieces = (walk.cols() + piece - 1) / piece;
+    const bool dense = d == 1 && s == 0 && w == 1 && step == 1;
+    std::atomic<bool> good{true};
     parallel_for(walk.rows() * pieces, grain_for(std::min(piece, walk.cols())),
                  [&](int64_t begin, int64_t end) {
                      for (int64_t item = begin; item < end; ++item) {
@@ -74,9 +84,23 @@ void pick(const Tensor& out, const Tensor& x, const Tensor& index, int axis) {
                          const T* from = static_cast<const T*>(x.raw()) + at[1] + first * s;
                          const int64_t* id =
                              static_cast<const int64_t*>(index.raw()) + at[2] + first * w;
-                         for (int64_t i = 0; i < n; ++i) to[i * d] = from[id[i * w] * step + i * s];
+                         // All of a line that is met again and again, before it is met at random.
+                         for (int64_t i = 0; dense && i < size && size <= 4 * n;
+                              i += 64 / int64_t(sizeof(T)))
+                             __builtin_prefetch(from + i);
+                         int64_t signs = 0;
+                         for (int64_t i = 0; i < n; ++i)
+                             signs |= id[i * w] | (size - 1 - id[i * w]);
+                         if (signs < 0)
+                             good = false;
+                         else if (dense)
+                             for (int64_t i = 0; i < n; ++i) to[i] = from[id[i]];
+                         else
+                             for (int64_t i = 0; i < n; ++i)
+                                 to[i * d] = from[id[i * w] * step + i * s];
                      }
                  });
+    return good;
 }
 
 }  // namespace
@@ -84,22 +108,27 @@ void pick(const Tensor& out, const Tensor& x, const Tensor& index, int axis) {
 Tensor Gather::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     const Tensor &x = in[0], &index = in[1];
-    check(name, x, index, attrs.axis, x.shape()[attrs.axis]);
+    check_form(name, x, index);
+    const int64_t size = x.shape()[attrs.axis];
     Shape shape = x.shape();
     shape[attrs.axis] = index.shape()[attrs.axis];
     const Tensor out = Tensor::empty(shape, x.dtype());
     Tensor ids;
+    const bool rows = names_rows(index, attrs.axis),
+               one_by_one = !x.is_contiguous() || (!rows && attrs.axis + 1 == x.rank());
+    if (out.count() == 0 || !one_by_one) check_range(name, index, attrs.axis, size);
     if (out.count() == 0) {
         cpu::broadcast_strides(name, index.shape(), index.strides(), shape);  // checks that it fits
-    } else if (names_rows(index, attrs.axis) && x.is_contiguous()) {
-        cpu::pick_rows(indexed(name, index, shape, attrs.axis, x.shape()[attrs.axis], ids),
-                       x.dtype(), x.raw(), out.raw());
-    } else if (!x.is_contiguous() || attrs.axis + 1 == x.rank() ||
-               !cpu::pick_blocks(
-                   indexed(name, index, shape, attrs.axis, x.shape()[attrs.axis], ids), x.dtype(),
-                   x.raw(), out.raw())) {
-        visit(x.dtype(), [&]<class T>(T) { pick<T>(out, x, index, attrs.axis); });
+        return out;
     }
+    if (!one_by_one) {
+        const cpu::Indexed places = indexed(name, index, shape, attrs.axis, size, ids);
+        if (rows) cpu::pick_rows(places, x.dtype(), x.raw(), out.raw());
+        if (rows || cpu::pick_blocks(places, x.dtype(), x.raw(), out.raw())) return out;
+    }
+    bool good = true;
+    visit(x.dtype(), [&]<class T>(T) { good = pick<T>(out, x, index, attrs.axis); });
+    if (!good) check_range(name, index, attrs.axis, size);  // throws
     return out;
 }
 
