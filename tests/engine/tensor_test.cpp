@@ -122,6 +122,10 @@ TEST_CASE("errors name the operation, the shapes and the fix") {
     CHECK_THROWS_AS(gather(Tensor::zeros({3}), Tensor::from(std::vector<int64_t>{3}), 0),
                     ValueError);
     CHECK_THROWS_AS(gather(Tensor::zeros({3}), Tensor::zeros({1}), 0), DTypeError);
+    for (const int64_t wrong : {3, -1}) {  // among good ones, each row by its own
+        const Tensor index = Tensor::from(std::vector<int64_t>{0, 1, 2, 0, wrong, 1}, {2, 3});
+        CHECK_THROWS_AS(gather(Tensor::zeros({2, 3}), index, 1), ValueError);
+    }
     CHECK_THROWS_AS(where(Tensor::zeros({3}), Tensor::zeros({3}), Tensor::zeros({3})), DTypeError);
     CHECK_THROWS_AS(sum(Tensor::zeros({3}), {0, 0}), ShapeError);
     CHECK_THROWS_AS(max(Tensor::zeros({0})), ValueError);
