@@ -1,7 +1,8 @@
 // Rows joined by number: sums, extrema, softmax over the rows of equal id, in no order of ids. Short rows go one after the
 // other into a table; where there are many for its size, parts of them into tables of their own, on several threads, and
-// the tables are joined in order. How many parts there are depends on sizes only, and so do the bits. Long rows are worth
-// sorting their ids for. Memory traffic: the rows once (softmax: twice, and its result twice), a table for each part.
+// the tables are joined in order. How many parts there are depends on sizes only, and so do the bits. Long rows of a
+// table beyond the second-level cache are worth sorting their ids for. Memory traffic: the rows once (softmax: twice,
+// and its result twice), a table for each part.
 #pragma once
 
 #include "engine/cpu/index.h"

@@ -17,6 +17,28 @@ MERCER_INLINE Register<double> fma(Register<double> a, Register<double> b, Regis
 MERCER_INLINE Register<float> sqrt(Register<float> a) { return _mm512_sqrt_ps(a); }
 MERCER_INLINE Register<double> sqrt(Register<double> a) { return _mm512_sqrt_pd(a); }
 
+// GCC does not always find them.
+MERCER_INLINE Register<float> larger(Register<float> a, Register<float> b) {
+    return _mm512_max_ps(a, b);
+}
+MERCER_INLINE Register<double> larger(Register<double> a, Register<double> b) {
+    return _mm512_max_pd(a, b);
+}
+MERCER_INLINE Register<float> smaller(Register<float> a, Register<float> b) {
+    return _mm512_min_ps(a, b);
+}
+MERCER_INLINE Register<double> smaller(Register<double> a, Register<double> b) {
+    return _mm512_min_pd(a, b);
+}
+
+constexpr int second_if_nan = 0x11;  // of quiet and of signalling ones
+MERCER_INLINE Register<float> or_nan(Register<float> a, Register<float> b) {
+    return _mm512_fixupimm_ps(a, b, _mm512_set1_epi32(second_if_nan), 0);
+}
+MERCER_INLINE Register<double> or_nan(Register<double> a, Register<double> b) {
+    return _mm512_fixupimm_pd(a, b, _mm512_set1_epi64(second_if_nan), 0);
+}
+
 /// The k-mask of the first `count` lanes.
 MERCER_INLINE unsigned first(int count) { return count >= 32 ? ~0u : (1u << count) - 1u; }
 

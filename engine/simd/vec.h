@@ -3,9 +3,8 @@
 // once.
 #pragma once
 
-#include <type_traits>
-
 #include "engine/simd/isa.h"
+#include "engine/simd/larger.h"
 
 #if MERCER_SIMD == MERCER_SIMD_AVX512
 #include "engine/simd/avx512.h"
@@ -68,71 +67,23 @@ template <class T>
 MERCER_INLINE Mask<T> is_nan(Vec<T> a) {
     return a != a;
 }
-/// a where it is the larger (smaller), else b, so where either is NaN. One instruction, which GCC does not always find.
+/// a where it is the larger (smaller), else b, so where either is NaN.
 template <class T>
 MERCER_INLINE Vec<T> max_or_second(Vec<T> a, Vec<T> b) {
-#if MERCER_SIMD == MERCER_SIMD_AVX512
-    if constexpr (std::is_same_v<T, float>)
-        return _mm512_max_ps(a.v, b.v);
-    else if constexpr (std::is_same_v<T, double>)
-        return _mm512_max_pd(a.v, b.v);
-    else
-#elif MERCER_SIMD == MERCER_SIMD_AVX2
-    if constexpr (std::is_same_v<T, float>)
-        return _mm256_max_ps(a.v, b.v);
-    else if constexpr (std::is_same_v<T, double>)
-        return _mm256_max_pd(a.v, b.v);
-    else
-#endif
-        return select(a > b, a, b);
+    return native::larger(a.v, b.v);
 }
 template <class T>
 MERCER_INLINE Vec<T> min_or_second(Vec<T> a, Vec<T> b) {
-#if MERCER_SIMD == MERCER_SIMD_AVX512
-    if constexpr (std::is_same_v<T, float>)
-        return _mm512_min_ps(a.v, b.v);
-    else if constexpr (std::is_same_v<T, double>)
-        return _mm512_min_pd(a.v, b.v);
-    else
-#elif MERCER_SIMD == MERCER_SIMD_AVX2
-    if constexpr (std::is_same_v<T, float>)
-        return _mm256_min_ps(a.v, b.v);
-    else if constexpr (std::is_same_v<T, double>)
-        return _mm256_min_pd(a.v, b.v);
-    else
-#endif
-        return select(a < b, a, b);
-}
-
-/// b where it is NaN, else `other`.
-template <class T>
-MERCER_INLINE Vec<T> or_nan(Vec<T> other, Vec<T> b) {
-#if MERCER_SIMD == MERCER_SIMD_AVX512
-    constexpr int from_b = 0x11;  // for quiet and for signalling ones
-    if constexpr (std::is_same_v<T, float>)
-        return _mm512_fixupimm_ps(other.v, b.v, _mm512_set1_epi32(from_b), 0);
-    else
-        return _mm512_fixupimm_pd(other.v, b.v, _mm512_set1_epi64(from_b), 0);
-#else
-    return select(is_nan(b), b, other);
-#endif
+    return native::smaller(a.v, b.v);
 }
 /// The larger (smaller); NaN if either is. Of two equal values the first, of two NaN the second.
 template <class T>
 MERCER_INLINE Vec<T> maximum(Vec<T> a, Vec<T> b) {
-    const Vec<T> larger = max_or_second(b, a);
-    if constexpr (std::is_floating_point_v<T>)
-        return or_nan(larger, b);
-    else
-        return larger;
+    return native::or_nan(native::larger(b.v, a.v), b.v);
 }
 template <class T>
 MERCER_INLINE Vec<T> minimum(Vec<T> a, Vec<T> b) {
-    const Vec<T> smaller = min_or_second(b, a);
-    if constexpr (std::is_floating_point_v<T>)
-        return or_nan(smaller, b);
-    else
-        return smaller;
+    return native::or_nan(native::smaller(b.v, a.v), b.v);
 }
 /// Nearest integer, ties to even, for |a| < 2^(mantissa - 1); the integer itself (`round_to_int`)
 /// or as a float.
