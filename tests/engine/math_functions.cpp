@@ -172,9 +172,9 @@ const Function list[] = {
     {"atan", math_atan, mpfr_atan, std::atan, -5, 5, 1.4, 1.4},
     {"sinh", math_sinh, mpfr_sinh, std::sinh, -715, 715, 1.0, 1.0},
     {"cosh", math_cosh, mpfr_cosh, std::cosh, -715, 715, 1.0, 1.0},
-    {"asinh", math_asinh, mpfr_asinh, std::asinh, -20, 20, 1.3, 1.3},
-    {"acosh", math_acosh, mpfr_acosh, std::acosh, 1, 20, 1.2, 1.2},
-    {"atanh", math_atanh, mpfr_atanh, std::atanh, -1, 1, 1.3, 1.3},
+    {"asinh", math_asinh, mpfr_asinh, std::asinh, -20, 20, 1.1, 1.1},
+    {"acosh", math_acosh, mpfr_acosh, std::acosh, 1, 20, 1.0, 1.0},
+    {"atanh", math_atanh, mpfr_atanh, std::atanh, -1, 1, 1.1, 1.1},
 };
 
 }  // namespace

@@ -79,7 +79,7 @@ template <class T>
 MERCER_INLINE Vec<T> log_of_sum(Pair<T> u, Vec<T> twice) {
     const auto [m, k] = decompose(u.high);
     const Vec<T> f = m - Vec<T>(T(1)), low = u.low * power_of_two(-clamp_high(k, T(60)));
-    return log_sum(k + twice, f, fma(-low, f, low));
+    return log_sum(k + twice, f, fma(low, fma(f, f, -f), low));  // low/(1 + f), to the third order
 }
 /// From here on x² + 1 is x², for what is looked for.
 template <class T>
