@@ -8,6 +8,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "tests/support/message.h"
+#include "tests/support/restore.h"
 
 using namespace mercer;
 
@@ -226,4 +227,18 @@ TEST_CASE_TEMPLATE("topk is the head of argsort, NaN, infinities and ties includ
             CHECK(alike);
         }
     }
+}
+
+TEST_CASE("copies past the caches, of matrices turned over, are those that are not") {
+    const Restore restore;
+    for (const Shape& shape : {Shape{64, 128}, Shape{2, 4096}, Shape{4, 4096}, Shape{8, 4099},
+                               Shape{4096, 4}, Shape{128, 80}})
+        for (const DType dtype : {DType::f32, DType::f64}) {
+            const Tensor x = transpose(reshape(Tensor::arange(shape[0] * shape[1], dtype), shape));
+            cpu::set_streams_above(restore.streams_above);
+            const Tensor expected = x.contiguous();
+            cpu::set_streams_above(-1);
+            CHECK(all(equal(x.contiguous(), expected)).item<bool>());
+            CHECK(all(equal(expected, x)).item<bool>());
+        }
 }
