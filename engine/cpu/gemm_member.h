@@ -165,7 +165,7 @@ private:
         constexpr int64_t line = 64 / sizeof(T);
         if (own_ || state_of(panel, p).load(std::memory_order_relaxed) != ready) return {};
         const int64_t turns = std::max<int64_t>(1, steps_at(p) / t_.steps),
-                      step = std::min(line, divide_up(t_.nr * t_.steps, tiles));
+                      step = std::min(2 * line, divide_up(t_.nr * t_.steps, tiles));
         return {place_of(panel, p), tiles, 1, turns * step, 0, step};
     }
     /// Fetches rows of a that will be packed next: a line every few steps where they are one run,
@@ -250,6 +250,8 @@ private:
             copied =
                 step + 1 < count && !starts(after - first, count) && copy_panel(block, after, p);
             if (step + 1 < count && !copied) block.ahead[0] = fetch_panel(after, p, strips);
+            if (step + 1 == count && (!last || next.count > 0))
+                block.ahead[0] = fetch_panel(after, last ? 0 : p + plan_.kc, strips);
             t_.multiply(block);
             if (copied) give_panel(after, p);
             if (last) finish(part(x_, i, m, j, block.n));

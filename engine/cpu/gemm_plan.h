@@ -104,9 +104,9 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     constexpr int64_t size = sizeof(T);
     const int64_t l2 = caches().l2, mr = table.mr, nr = table.nr;
     Plan plan;
-    // Panels and strips come from L2 at a fraction of its rate: kc need not fit L1.
-    // Of doubles fewer, for strips enough that the panel to come is fetched while they run.
-    plan.kc = block_size(x.k, l2 / 4 / nr / (size * size), 8);
+    // Panels and strips come from L2 at a fraction of its rate: kc need not fit L1, and the longer it is, the
+    // less c's way in and out costs. Of strips there remain enough to fetch the panel to come while they run.
+    plan.kc = block_size(x.k, l2 / 256 / size, 8);
     const bool b_small = (x.b.row * (x.k - 1) + x.n) * size <= l2 / 4;
     const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= caches().l1 / 2;
     plan.a_direct =
@@ -118,7 +118,7 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     const bool b_met_rarely = x.m <= 2 * mr || (x.b.row <= 4 * nr && x.m <= 6 * mr);
     if (x.b.col == 1 && ((b_small && (mr >= 8 || spreads(x.b.row * size, x.k))) || b_met_rarely))
         plan.packed_from = in_place(table, x.n, x.b) ? x.n : (x.n - 1) / nr * nr;
-    const int64_t rows = std::max(mr, l2 / 4 / (plan.kc * size) / mr * mr);
+    const int64_t rows = std::max(mr, l2 / 16 * 5 / (plan.kc * size) / mr * mr);
     plan.by_columns =
         x.m <= rows && (threads == 1 || x.n > 2 * x.m ||
                         (x.k > 16 * x.m && x.n >= nr * threads && plan.packed_from < x.n));

@@ -41,10 +41,10 @@ void micro(const Tile<T>& tile) {
     const T* b = tile.b;
     Where<T, rows, vectors> at(tile.a, tile.a_stride, tile.b_row);
     // Memory is asked for line by line between steps: a burst would hold up the loads of a and b.
-    const T* next = tile.next;
-    // The next tile's c is asked for at the end: before, a and b would drive it out of L1 again.
+    // The next tile's c comes to L2 first, and to L1 at the end: before, a and b would drive it out again.
+    const T *next = tile.next, *later = tile.next;
     constexpr int64_t soon = (rows + 2) * steps;
-    int64_t rows_left = stream ? 0 : rows;
+    int64_t rows_left = stream ? 0 : rows, far_left = rows_left;
     const T* ahead0 = tile.ahead[0];
     const T* ahead1 = tile.ahead[1];
     const int64_t step0 = tile.ahead_step[0], step1 = tile.ahead_step[1];
@@ -54,13 +54,21 @@ void micro(const Tile<T>& tile) {
     int64_t copies = tile.copies, k = tile.k - ends;
     // The loop's own arithmetic competes with fma for ports: a few steps per turn.
     for (; k >= steps; k -= steps) {
-        if (k < soon && rows_left-- > 0) {
+        if (far_left > 0) {
+            --far_left;
+            MERCER_UNROLL for (int64_t j = 0; j < width; j += line_elements)
+                __builtin_prefetch(later + j, 0, 2);
+            __builtin_prefetch(later + width - 1, 0, 2);
+            later += tile.next_row;
+        } else if (k < soon && rows_left > 0) {
+            --rows_left;
             MERCER_UNROLL for (int64_t j = 0; j < width; j += line_elements)
                 __builtin_prefetch(next + j, 0, 3);
             __builtin_prefetch(next + width - 1, 0, 3);
             next += tile.next_row;
         }
         __builtin_prefetch(ahead0, 0, 2);
+        __builtin_prefetch(ahead0 + line_elements, 0, 2);
         if (copies > 0) {
             --copies;
             MERCER_UNROLL for (int64_t j = line_elements; j < tile_columns<T>; j += line_elements)
