@@ -163,7 +163,9 @@ private:
     /// Fetches a panel's packed form while `tiles` tiles run.
     GemmAhead<T> fetch_panel(int64_t panel, int64_t p, int64_t tiles) const {
         constexpr int64_t line = 64 / sizeof(T);
-        if (own_ || state_of(panel, p).load(std::memory_order_relaxed) != ready) return {};
+        const bool packed = own_ ? !plan_.by_columns && !first_
+                                 : state_of(panel, p).load(std::memory_order_relaxed) == ready;
+        if (!packed) return {};
         const int64_t turns = std::max<int64_t>(1, steps_at(p) / t_.steps),
                       step = std::min(2 * line, divide_up(t_.nr * t_.steps, tiles));
         return {place_of(panel, p), tiles, 1, turns * step, 0, step};

@@ -122,7 +122,11 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     plan.by_columns =
         x.m <= rows && (threads == 1 || x.n > 2 * x.m ||
                         (x.k > 16 * x.m && x.n >= nr * threads && plan.packed_from < x.n));
-    plan.b_own = !plan.by_columns && x.n * x.k * size <= l2 / 2 && x.m >= 4 * mr * threads;
+    // What another thread packed comes from its caches, which may be far.
+    const int64_t b_bytes = x.n * x.k * size;
+    plan.b_own = !plan.by_columns && (b_bytes <= l2 / 2 ? x.m >= 4 * mr * threads
+                                                        : b_bytes * threads <= caches().l3 / 2 &&
+                                                              x.m >= 16 * mr * threads);
     plan.a_once = plan.by_columns && x.m * x.k * size <= l2 / 2;
     plan.grain = plan.by_columns ? nr : x.m >> 32 ? mr : 1;
     plan.unit = plan.by_columns ? nr : mr;
