@@ -247,6 +247,7 @@ TEST_CASE("gemm: k too long to be packed at once") {
 }
 
 TEST_CASE_TEMPLATE("gemm: m, n across several blocks", T, float, double) {
+    check<T>(307, 203, 3, Layout::rows, Layout::rows, Layout::rows, false, 4);
     check<T>(2100, 17, 9, Layout::rows, Layout::rows, Layout::rows, false, 1);
     check<T>(19, 5000, 9, Layout::rows, Layout::columns, Layout::rows, true, 2);
     check<T>(1, 20000, 9, Layout::rows, Layout::rows, Layout::rows, false, 3);

@@ -18,6 +18,9 @@ constexpr int across(int rows) {
 #endif
 }
 constexpr int most_across = across(1);
+/// Sums so short that little but c's way out takes time: it is written in longer runs, and asked for by the stores alone.
+constexpr int64_t short_sum = 4;
+constexpr int short_rows = across(6) > tile_vectors ? 6 : tile_rows;
 
 template <class T>
 using Small = void (*)(const Operands<T>& tile);
@@ -95,9 +98,9 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
     tile.c_row = x.c_row;
     tile.accumulate = x.accumulate;
     tile.stream = x.stream;
-    const bool fetch = x.far && !x.stream;
+    const bool brief = x.far && x.k <= short_sum, fetch = x.far && !x.stream && !brief;
     for (int64_t i = 0; i < x.m;) {
-        const int rows = strip_rows(x.m - i);
+        const int rows = brief && x.m - i > short_rows ? short_rows : strip_rows(x.m - i);
         const int64_t width = across(rows) * w;
         tile.a = x.a + i * x.a_row;
         for (int64_t j = 0; j < x.n; j += width) {
