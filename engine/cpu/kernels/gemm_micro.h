@@ -41,10 +41,11 @@ void micro(const Tile<T>& tile) {
     const T* b = tile.b;
     Where<T, rows, vectors> at(tile.a, tile.a_stride, tile.b_row);
     // Memory is asked for line by line between steps: a burst would hold up the loads of a and b.
-    // The next tile's c comes to L2 first, and to L1 at the end: before, a and b would drive it out again.
+    // The next tile's c comes to L1 at the end, before which a and b would drive it out again; where there is
+    // time, to L2 first.
     const T *next = tile.next, *later = tile.next;
     constexpr int64_t soon = (rows + 2) * steps;
-    int64_t rows_left = stream ? 0 : rows, far_left = rows_left;
+    int64_t rows_left = stream ? 0 : rows, far_left = tile.k > 2 * soon ? rows_left : 0;
     const T* ahead0 = tile.ahead[0];
     const T* ahead1 = tile.ahead[1];
     const int64_t step0 = tile.ahead_step[0], step1 = tile.ahead_step[1];
