@@ -22,17 +22,37 @@ void run(const cpu::ReduceArgs& args) {
                 put_results(m, static_cast<T*>(args.extra) + at, args.out_step, rows);
                 put_results(sum, static_cast<T*>(args.out) + at, args.out_step, rows);
             });
-    for (int64_t k = 0; k < args.count; ++k) {
-        const T* x = static_cast<const T*>(args.x) + k * args.step;
-        const T m =
-            joined_run<SumOp>(
-                x, args.n, T(0), [](Vec<T> v) __attribute__((always_inline)) { return v; }) /
-            T(args.n);
+    if (args.count == 0) return;
+    const T* x = static_cast<const T*>(args.x);
+    const T size = T(args.n);
+    T m = joined_run<SumOp>(
+              x, args.n, T(0), [](Vec<T> v) __attribute__((always_inline)) { return v; }) /
+          size;
+    for (int64_t k = 0; k < args.count; ++k, x += args.step) {
         static_cast<T*>(args.extra)[k * args.out_step] = m;
-        static_cast<T*>(args.out)[k * args.out_step] = joined_run<SumOp>(
-            x, args.n, m, [m](Vec<T> v) __attribute__((always_inline)) {
-                return (v - Vec<T>(m)) * (v - Vec<T>(m));
-            });
+        T& out = static_cast<T*>(args.out)[k * args.out_step];
+        const auto square = [m](Vec<T> v) __attribute__((always_inline)) {
+            return (v - Vec<T>(m)) * (v - Vec<T>(m));
+        };
+        if (k + 1 == args.count) {
+            out = joined_run<SumOp>(x, args.n, m, square);
+            break;
+        }
+        // While this chunk's squares are summed from cache, memory brings the next chunk for its mean.
+        constexpr int lanes = Vec<T>::lanes;
+        const T* const next = x + args.step;
+        Canonical<T, SumOp> squares, sum;
+        canonical_run(
+            args.n,
+            [&](int64_t i, int count, Vec<T>& s, Vec<T>& total) __attribute__((always_inline)) {
+                const bool whole = count == lanes;
+                s = s + square(whole ? Vec<T>::load(x + i) : Vec<T>::load(x + i, count, m));
+                total =
+                    total + (whole ? Vec<T>::load(next + i) : Vec<T>::load(next + i, count, T(0)));
+            },
+            squares, sum);
+        out = squares.total();
+        m = sum.total() / size;
     }
 }
 
