@@ -1,6 +1,7 @@
 #include "engine/ops/logits.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/logits_table.h"
@@ -103,7 +104,9 @@ Tensor LogSoftmax::backward(const Attrs& attrs, const Tensor& out, const Tensor&
     return from_rows(dx, attrs.axis);
 }
 
-Tensor row_labels(const char* operation, const Shape& x, const Tensor& ids, int64_t ignore) {
+namespace {
+
+void require_labels(const char* operation, const Shape& x, const Tensor& ids) {
     if (ids.dtype() != DType::i64)
         throw DTypeError(operation, "class ids must be i64, got " +
                                         std::string(name_of(ids.dtype())) + "; use cast");
@@ -112,9 +115,16 @@ Tensor row_labels(const char* operation, const Shape& x, const Tensor& ids, int6
     if (x.rank() == 0 || !(ids.shape() == rows))
         throw ShapeError(operation, "class ids must have the shape of x without its last axis: x " +
                                         to_string(x) + " vs ids " + to_string(ids.shape()));
+}
+
+}  // namespace
+
+Tensor row_labels(const char* operation, const Shape& x, const Tensor& ids, int64_t ignore) {
+    require_labels(operation, x, ids);
     Tensor labels = ids.clone();
+    const int64_t count = labels.count();
     int64_t* p = labels.mutable_data<int64_t>();
-    for (int64_t r = 0; r < labels.count(); ++r)
+    for (int64_t r = 0; r < count; ++r)
         if (p[r] == ignore)
             p[r] = -1;
         else if (p[r] < 0 || p[r] >= x.back())
@@ -195,18 +205,33 @@ Tensor CrossEntropy::targets(const Attrs& attrs, const Tensor& labels, int64_t c
 Tensor NllLoss::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     require_floating(name, in[0]);
-    const Tensor labels = row_labels(name, in[0].shape(), in[1], attrs.ignore),
-                 x = in[0].contiguous(), loss = Tensor::empty(labels.shape(), x.dtype());
-    const int64_t *label = labels.data<int64_t>(), n = x.shape().back();
-    visit(x.dtype(), [&]<class T>(T) {
-        const T* p = static_cast<const T*>(x.raw());
+    require_labels(name, in[0].shape(), in[1]);
+    const Tensor x = in[0].contiguous(), ids = in[1].contiguous(),
+                 loss = Tensor::empty(ids.shape(), x.dtype());
+    const int64_t *id = ids.data<int64_t>(), n = x.shape().back(), ignore = attrs.ignore;
+    std::atomic<int64_t> counted{0};
+    std::atomic<bool> wrong{false};
+    visit(x.dtype(), [&]<class T>(T none) {
+        // Ids are looked at where they are used: there is little else to do for a row.
+        const T* p = n ? static_cast<const T*>(x.raw()) : &none;
         T* to = static_cast<T*>(loss.raw());
-        parallel_for(labels.count(), grain_for(10), [=](int64_t begin, int64_t end) {
-            for (int64_t r = begin; r < end; ++r)
-                to[r] = label[r] < 0 ? T(0) : -p[r * n + label[r]];
-        });
+        parallel_for(
+            ids.count(), grain_for(3), [&, p, to, id, n, ignore](int64_t begin, int64_t end) {
+                int64_t kept = 0;
+                bool outside = false;
+                for (int64_t r = begin; r < end; ++r) {
+                    const int64_t i = id[r];
+                    const bool skip = i == ignore, out = !skip & (uint64_t(i) >= uint64_t(n));
+                    const T value = p[r * n + (skip | out ? 0 : i)];
+                    to[r] = skip ? T(0) : -value;
+                    kept += !skip, outside |= out;
+                }
+                counted += kept;
+                if (outside) wrong = true;
+            });
     });
-    return reduced_loss(loss, attrs.reduction, labelled(labels));
+    if (wrong) row_labels(name, x.shape(), ids, ignore);  // says which
+    return reduced_loss(loss, attrs.reduction, counted);
 }
 
 Tensor logsumexp(const Tensor& x, std::span<const int> axes, bool keep) {

@@ -169,6 +169,14 @@ TEST_CASE("what is wrong is named") {
     const Tensor x = randn(Key{1, 1}, {2, 3});
     CHECK_THROWS_WITH_AS(cross_entropy(x, ids({0, 3})),
                          "[cross_entropy] class id 3 is outside [0, 3)", ValueError);
+    CHECK_THROWS_WITH_AS(nll_loss(x, ids({-100, 3})), "[nll_loss] class id 3 is outside [0, 3)",
+                         ValueError);
+    CHECK_THROWS_WITH_AS(nll_loss(x, ids({-1, 3})), "[nll_loss] class id -1 is outside [0, 3)",
+                         ValueError);
+    CHECK_THROWS_AS(nll_loss(Tensor::ones({2, 0}), ids({0, 0})), ValueError);
+    CHECK(
+        sum(nll_loss(Tensor::ones({2, 0}), ids({-1, -1}), -1, LossReduction::none)).item<float>() ==
+        0);
     CHECK_THROWS_AS(cross_entropy(x, ids({0})), ShapeError);
     CHECK_THROWS_AS(cross_entropy(x, x), DTypeError);
     CHECK_THROWS_AS(cross_entropy(x, ids({0, 1}), 1.0), ValueError);
