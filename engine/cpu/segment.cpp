@@ -39,6 +39,30 @@ void for_pieces(const SegmentList& list, int64_t width, Body body) {
                  });
 }
 
+bool within(const int64_t* ids, int64_t count, int64_t n) {
+    int64_t signs = 0;  // id and n − 1 − id are both without a sign
+    for (int64_t k = 0; k < count; ++k) signs |= ids[k] | (n - 1 - ids[k]);
+    return signs >= 0;
+}
+
+/// body(part) over parts of a piece, short enough for their rows to be in cache still after it was seen that all are in
+/// [0, rows); else false.
+template <class Body>
+bool checked(const Segments& piece, int64_t rows, Body body) {
+    constexpr int64_t most = 4096;
+    const int64_t* const at = piece.offsets;
+    Segments part = piece;
+    for (; part.begin < piece.end; part.begin = part.end) {
+        const int64_t first = at[part.begin];
+        const auto* const end =
+            std::upper_bound(at + part.begin + 1, at + piece.end + 1, first + most);
+        part.end = std::max<int64_t>(part.begin + 1, end - at - 1);
+        if (!within(piece.row + first, at[part.end] - first, rows)) return false;
+        body(part);
+    }
+    return true;
+}
+
 template <class T>
 T* at(T* p, int64_t i, DType dtype) {
     using Byte = std::conditional_t<std::is_const_v<T>, const char, char>;
@@ -57,20 +81,29 @@ void segment_reduce(Reduction op, const SegmentList& list, const void* x, int64_
     });
 }
 
-void segment_product(const SegmentList& list, const void* w, const void* x, int64_t width,
-                     DType dtype, void* out) {
+bool segment_product(const SegmentList& list, const void* w, const void* x, int64_t rows,
+                     int64_t width, DType dtype, void* out) {
     const auto kernel = segment_table().product[dtype == DType::f64];
+    std::atomic<bool> good{true};
     for_pieces(list, width, [&](const Segments& piece, int64_t column) {
-        kernel(piece, w, at(x, column, dtype), at(out, column, dtype));
+        const bool all = checked(piece, rows, [&](const Segments& part) {
+            kernel(part, w, at(x, column, dtype), at(out, column, dtype));
+        });
+        if (!all) good = false;
     });
+    return good;
 }
 
-void segment_dots(const SegmentList& list, const void* a, const void* b, int64_t width, DType dtype,
-                  void* out) {
+bool segment_dots(const SegmentList& list, const void* a, const void* b, int64_t rows,
+                  int64_t width, DType dtype, void* out) {
     const auto kernel = segment_table().dots[dtype == DType::f64];
+    std::atomic<bool> good{true};
     parallel_for(list.count, grain_for(cost(list, width)), [&](int64_t begin, int64_t end) {
-        kernel({list.offsets, list.row, begin, end, width, width}, a, b, out);
+        const Segments piece{list.offsets, list.row, begin, end, width, width};
+        if (!checked(piece, rows, [&](const Segments& part) { kernel(part, a, b, out); }))
+            good = false;
     });
+    return good;
 }
 
 void segment_softmax(const SegmentList& list, const void* x, const void* g, int64_t width,
@@ -183,9 +216,7 @@ bool ascending(const int64_t* list, int64_t count) {
 bool all_within(const int64_t* ids, int64_t count, int64_t n) {
     std::atomic<bool> good{true};
     parallel_for(count, 1 << 16, [&](int64_t begin, int64_t end) {
-        int64_t signs = 0;  // id and n − 1 − id are both without a sign
-        for (int64_t k = begin; k < end; ++k) signs |= ids[k] | (n - 1 - ids[k]);
-        if (signs < 0) good = false;
+        if (!within(ids + begin, end - begin, n)) good = false;
     });
     return good;
 }

@@ -18,10 +18,11 @@ struct SegmentList {
 /// Rows of `width` elements, dense; f64 or f32 as `out` is. mean: divided by the number of rows, where there are any.
 void segment_reduce(Reduction op, const SegmentList& list, const void* x, int64_t width,
                     double empty, DType dtype, void* out, bool mean = false);
-void segment_product(const SegmentList& list, const void* w, const void* x, int64_t width,
-                     DType dtype, void* out);
-void segment_dots(const SegmentList& list, const void* a, const void* b, int64_t width, DType dtype,
-                  void* out);
+/// The same of products with rows of x, b: false, and `out` is not to be used, if list.row names one outside [0, rows).
+bool segment_product(const SegmentList& list, const void* w, const void* x, int64_t rows,
+                     int64_t width, DType dtype, void* out);
+bool segment_dots(const SegmentList& list, const void* a, const void* b, int64_t rows,
+                  int64_t width, DType dtype, void* out);
 /// y = softmax of x over each segment; with g (and no `row`): y·(g − Σ g·y), where x is that softmax.
 void segment_softmax(const SegmentList& list, const void* x, const void* g, int64_t width,
                      DType dtype, void* y);

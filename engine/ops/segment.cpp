@@ -17,16 +17,6 @@ void require_floating(const char* operation, const Tensor& x) {
                                         "; use cast");
 }
 
-Tensor list_of_ids(const char* operation, const char* what, const Tensor& ids) {
-    if (ids.dtype() != DType::i64)
-        throw DTypeError(operation, std::string(what) + " must be i64, got " +
-                                        std::string(name_of(ids.dtype())) + "; use cast");
-    if (ids.rank() != 1)
-        throw ShapeError(operation,
-                         std::string(what) + " must have one axis, got " + to_string(ids.shape()));
-    return ids.contiguous();
-}
-
 // What every operation here sees: dense rows and their segments.
 struct Rows {
     Tensor x, at;
@@ -65,6 +55,16 @@ Tensor reduced(const char* name, cpu::Reduction op, const SegmentAttrs& attrs,
 
 }  // namespace
 
+Tensor list_of_ids(const char* operation, const char* what, const Tensor& ids) {
+    if (ids.dtype() != DType::i64)
+        throw DTypeError(operation, std::string(what) + " must be i64, got " +
+                                        std::string(name_of(ids.dtype())) + "; use cast");
+    if (ids.rank() != 1)
+        throw ShapeError(operation,
+                         std::string(what) + " must have one axis, got " + to_string(ids.shape()));
+    return ids.contiguous();
+}
+
 Tensor checked_ids(const char* operation, const char* what, const Tensor& ids, int64_t n) {
     const Tensor list = list_of_ids(operation, what, ids);
     const int64_t* id = list.data<int64_t>();
@@ -84,9 +84,9 @@ Tensor checked_offsets(const char* operation, const Tensor& offsets, int64_t ent
                          "offsets must have one entry more than there are segments, got none");
     if (!cpu::ascending(at, n)) {
         const int64_t* const fall = std::is_sorted_until(at, at + n);
-        throw ValueError(operation, "offsets must ascend, but offsets[" + std::to_string(fall - at) +
-                                        "] = " + std::to_string(*fall) + " comes after " +
-                                        std::to_string(fall[-1]));
+        throw ValueError(operation, "offsets must ascend, but offsets[" +
+                                        std::to_string(fall - at) + "] = " + std::to_string(*fall) +
+                                        " comes after " + std::to_string(fall[-1]));
     }
     if (at[0] != 0 || at[n - 1] != entries)
         throw ValueError(operation, "offsets must go from 0 to the number of rows, " +

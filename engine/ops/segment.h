@@ -72,8 +72,11 @@ MERCER_API std::pair<Tensor, Tensor> segments_of(const char* operation, const Sh
 /// ids, dense, checked as above.
 MERCER_API Tensor row_ids(const char* operation, const Shape& x, const Tensor& ids, int64_t n);
 
-/// ids: i64 of one axis, dense, every one in [0, n).
-MERCER_API Tensor checked_ids(const char* operation, const char* what, const Tensor& ids, int64_t n);
+/// ids: i64 of one axis, dense.
+MERCER_API Tensor list_of_ids(const char* operation, const char* what, const Tensor& ids);
+/// The same, every one in [0, n).
+MERCER_API Tensor checked_ids(const char* operation, const char* what, const Tensor& ids,
+                              int64_t n);
 /// offsets: i64 (n + 1), dense, ascending from 0 to `entries`.
 MERCER_API Tensor checked_offsets(const char* operation, const Tensor& offsets, int64_t entries);
 

@@ -21,13 +21,14 @@ void require_matrices(const char* operation, const char* left, const Tensor& a, 
                                         " and " + to_string(b.shape()));
 }
 
-struct Checked {
+/// A pattern whose columns are still to be looked at.
+struct Pattern {
     Tensor offsets, columns;
     cpu::SegmentList list;
 
-    Checked(const char* operation, const Tensor& at, const Tensor& where, int64_t m)
+    Pattern(const char* operation, const Tensor& at, const Tensor& where)
         : offsets(checked_offsets(operation, at, where.count())),
-          columns(checked_ids(operation, "columns", where, m)),
+          columns(list_of_ids(operation, "columns", where)),
           list{offsets.data<int64_t>(), columns.data<int64_t>(), offsets.count() - 1,
                columns.count()} {}
 };
@@ -38,14 +39,14 @@ Tensor Spmm::forward(const Attrs&, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     require_matrices(name, "values", in[0], 1, "dense", in[1]);
     const Tensor values = in[0].contiguous(), dense = in[1].contiguous();
-    const Checked a(name, in[2], in[3], dense.size(0));
+    const Pattern a(name, in[2], in[3]);
     if (values.count() != a.list.entries)
         throw ShapeError(name, "values " + to_string(values.shape()) + " and columns " +
                                    to_string(a.columns.shape()) + " must have the same size");
     const Tensor out = Tensor::empty({a.list.count, dense.size(1)}, dense.dtype());
-    if (out.count())
-        cpu::segment_product(a.list, values.raw(), dense.raw(), dense.size(1), out.dtype(),
-                             out.raw());
+    if (out.count() == 0 || !cpu::segment_product(a.list, values.raw(), dense.raw(), dense.size(0),
+                                                  dense.size(1), out.dtype(), out.raw()))
+        checked_ids(name, "columns", a.columns, dense.size(0));
     return out;
 }
 
@@ -53,14 +54,15 @@ Tensor Sddmm::forward(const Attrs&, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     require_matrices(name, "a", in[0], 2, "b", in[1]);
     const Tensor a = in[0].contiguous(), b = in[1].contiguous();
-    const Checked p(name, in[2], in[3], b.size(0));
+    const Pattern p(name, in[2], in[3]);
     if (a.size(1) != b.size(1) || a.size(0) != p.list.count)
         throw ShapeError(name,
                          "a is " + to_string(a.shape()) + ", b " + to_string(b.shape()) +
                              "; they must have as many columns, and a a row for each of the " +
                              std::to_string(p.list.count) + " rows of the pattern");
     const Tensor out = Tensor::empty({p.list.entries}, a.dtype());
-    if (out.count()) cpu::segment_dots(p.list, a.raw(), b.raw(), a.size(1), out.dtype(), out.raw());
+    if (!cpu::segment_dots(p.list, a.raw(), b.raw(), b.size(0), a.size(1), out.dtype(), out.raw()))
+        checked_ids(name, "columns", p.columns, b.size(0));
     return out;
 }
 
@@ -72,7 +74,8 @@ std::array<Tensor, 3> coo_to_csr(const Tensor& rows, const Tensor& columns, int6
 
 std::array<Tensor, 3> csr_transpose(const Tensor& offsets, const Tensor& columns, int64_t m) {
     const OperationScope scope("csr_transpose", {&offsets, &columns});
-    const Checked a("csr_transpose", offsets, columns, m);
+    const Pattern a("csr_transpose", offsets, columns);
+    checked_ids("csr_transpose", "columns", a.columns, m);
     const auto [starts, order] = segments_of("csr_transpose", a.columns.shape(), a.columns, m);
     return {starts, index_select(segment_ids(a.offsets), order), order};
 }
