@@ -88,7 +88,7 @@ MERCER_INLINE void meet(const T* row, int64_t stride, int64_t i, int cols, T* be
         Vec<Index> where = Vec<Index>::load(at + c);
         for (int k = 0; k < rows; ++k) {
             const T* p = row + k * stride + c;
-            if (rows > 1) fetch_beyond(p);
+            if (rows > 1) __builtin_prefetch(p + rows * stride, 0, 2);
             const Vec<T> v = count == lanes ? Vec<T>::load(p) : Vec<T>::load(p, count, T(0));
             const Mask<T> better = Way::beats(v, b);
             b = select(better, v, b);

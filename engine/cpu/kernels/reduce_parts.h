@@ -139,30 +139,41 @@ struct Columns {
                 cols, [&](int64_t c, int count) __attribute__((always_inline)) {
                     store(Vec<T>(Op::template identity<T>), to + c, count);
                 });
+        const int after = next_lane(j);
         bool fresh = true;
         while (rows > 0) {
             const int64_t now = rows >= 4 ? 4 : rows;
+            // What is asked for while these are read: the lane's next rows, or the next lane's first.
+            const T* const next = rows > now           ? row + now * step
+                                  : after < n && after ? x + after * stride
+                                                       : row;
             if (fresh)
-                now == 4   ? pass<4, true>(row, step, to)
-                : now == 3 ? pass<3, true>(row, step, to)
-                : now == 2 ? pass<2, true>(row, step, to)
-                           : pass<1, true>(row, step, to);
+                now == 4   ? pass<4, true>(row, step, to, next)
+                : now == 3 ? pass<3, true>(row, step, to, next)
+                : now == 2 ? pass<2, true>(row, step, to, next)
+                           : pass<1, true>(row, step, to, next);
             else
-                now == 4   ? pass<4, false>(row, step, to)
-                : now == 3 ? pass<3, false>(row, step, to)
-                : now == 2 ? pass<2, false>(row, step, to)
-                           : pass<1, false>(row, step, to);
+                now == 4   ? pass<4, false>(row, step, to, next)
+                : now == 3 ? pass<3, false>(row, step, to, next)
+                : now == 2 ? pass<2, false>(row, step, to, next)
+                           : pass<1, false>(row, step, to, next);
             fresh = false, rows -= now, row += now * step;
         }
     }
+    /// The lane that tree() visits after j; after the last, 0.
+    static constexpr int next_lane(int j) {
+        int bit = canonical_lanes / 2;
+        for (; j & bit; bit /= 2) j -= bit;
+        return j + bit;
+    }
     /// Some rows of a lane, joined to what it holds, or to the identity.
     template <int rows, bool fresh>
-    void pass(const T* row, int64_t step, T* to) const {
+    void pass(const T* row, int64_t step, T* to, const T* next) const {
         pieces(
             cols, [&](int64_t c, int count) __attribute__((always_inline)) {
                 Vec<T> v = fresh ? Vec<T>(Op::template identity<T>) : load(to + c, count);
                 for (int k = 0; k < rows; ++k) {
-                    fetch_beyond(row + k * step + c);
+                    __builtin_prefetch(next + k * step + c, 0, 2);
                     v = Op::join(v, prepare(load(row + k * step + c, count), c));
                 }
                 store(v, to + c, count);
