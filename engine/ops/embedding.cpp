@@ -1,9 +1,8 @@
 #include "engine/ops/embedding.h"
 
 #include <cstring>
-#include <numeric>
-#include <vector>
 
+#include "engine/cpu/join_rows.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
@@ -40,29 +39,13 @@ Tensor Embedding::forward(const Attrs& attrs, std::span<const Tensor> in) {
 Tensor Embedding::backward(const Attrs& attrs, const Tensor& from, const Tensor& gradient) {
     const OperationScope scope(name, {&from, &gradient});
     const Tensor ids = from.contiguous(), g = gradient.contiguous();
-    const int64_t* id = ids.data<int64_t>();
     const int64_t width = g.shape().back();
     const Tensor out = Tensor::empty({attrs.size, width}, g.dtype());
-    // Positions by id, ascending (a counting sort): those of row k lie in [begin[k], begin[k + 1]).
-    std::vector<int64_t> begin(size_t(attrs.size) + 1, 0), place(size_t(ids.count()));
-    for (int64_t i = 0; i < ids.count(); ++i) ++begin[size_t(id[i]) + 1];
-    std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    std::vector<int64_t> next(begin.begin(), begin.end() - 1);
-    for (int64_t i = 0; i < ids.count(); ++i) place[size_t(next[size_t(id[i])]++)] = i;
-    const int64_t share = ids.count() / std::max<int64_t>(attrs.size, 1) + 1;
-    visit(g.dtype(), [&]<class T>(T) {
-        for_rows(attrs.size, width * share, [&](int64_t first, int64_t rows) {
-            for (int64_t k = first; k < first + rows; ++k) {
-                T* to = static_cast<T*>(out.raw()) + k * width;
-                std::fill_n(to, width, T(0));
-                if (k == attrs.padding) continue;
-                for (int64_t p = begin[size_t(k)]; p < begin[size_t(k) + 1]; ++p) {
-                    const T* row = static_cast<const T*>(g.raw()) + place[size_t(p)] * width;
-                    for (int64_t j = 0; j < width; ++j) to[j] += row[j];
-                }
-            }
-        });
-    });
+    cpu::join_rows(cpu::Reduction::sum,
+                   {1, ids.count(), width, attrs.size, ids.data<int64_t>(), true}, 0, g.dtype(),
+                   g.raw(), out.raw());
+    if (attrs.padding >= 0 && attrs.padding < attrs.size && out.count())
+        std::memset(at(out, attrs.padding * width), 0, size_t(width) * size_of(g.dtype()));
     return out;
 }
 
