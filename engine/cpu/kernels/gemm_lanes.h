@@ -5,6 +5,7 @@
 #include "engine/cpu/gemm_table.h"
 #include "engine/cpu/kernels/gemm_micro.h"
 #include "engine/cpu/kernels/gemm_pack.h"
+#include "engine/cpu/kernels/turn.h"
 #include "engine/simd/vec.h"
 
 namespace mercer::MERCER_ISA {
@@ -21,12 +22,33 @@ constexpr int lane_columns = 1, lane_elements = 1;
 constexpr int lane_columns = 3, lane_elements = 6;
 #endif
 
+/// pack_lanes() of dense rows, whole steps of them, turned in registers; how far it came.
+template <int n, class T>
+int64_t pack_dense(int64_t k, const T* b, T* out) {
+    constexpr int w = Vec<T>::lanes, l = sum_lanes<T>;
+    int64_t p = 0;
+    for (; p + l <= k; p += l)
+        for (int h = 0; h < l; h += w) {
+            Vec<T> v[n];
+            MERCER_UNROLL for (int r = 0; r < n; ++r) v[r] = Vec<T>::load(b + (p + h) * n + r * w);
+            turn<w>(v);
+            MERCER_UNROLL for (int j = 0; j < n; ++j) v[j].store(out + p * n + j * l + h);
+        }
+    return p;
+}
 /// b (element (p, j) at b[p·row + j·col]) as sums in lanes read it: for each sum_lanes steps of k, one column after the
 /// other; zeros beyond k.
 template <class T>
 void pack_lanes(int64_t n, int64_t k, const T* b, int64_t row, int64_t col, T* out) {
     constexpr int l = sum_lanes<T>;
-    for (int64_t p = 0; p < k; p += l)
+    const bool dense = col == 1 && row == n;
+    const int64_t first = !dense   ? 0
+                          : n == 2 ? pack_dense<2>(k, b, out)
+                          : n == 4 ? pack_dense<4>(k, b, out)
+                          : n == 8 ? pack_dense<8>(k, b, out)
+                                   : 0;
+    out += first * n;
+    for (int64_t p = first; p < k; p += l)
         for (int64_t j = 0; j < n; ++j, out += l) {
             const T* const from = b + p * row + j * col;
             const int count = k - p < l ? int(k - p) : l;
@@ -154,8 +176,8 @@ void lane_rows(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const
     constexpr int rows = lane_elements / columns;
     T out[rows * columns + 64 / sizeof(T)];
     const auto keep = [&](int64_t i, int count, const T* from) {
-        if (columns == 1 && c_row == 1 && !accumulate && count == rows) {
-            __builtin_memcpy(c + i, from, rows * sizeof(T));
+        if ((columns == 1 || c_col == 1) && c_row == columns && !accumulate && count == rows) {
+            __builtin_memcpy(c + i * columns, from, rows * columns * sizeof(T));
             return;
         }
         for (int r = 0; r < count; ++r, from += columns) {
