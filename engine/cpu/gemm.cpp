@@ -71,10 +71,14 @@ void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t 
     T* const end = n <= small ? few : scratch.emplace().take<T>(n + 64 / int64_t(sizeof(T)));
     const T* const b_end = last_row(table, n, k, b, end);
     const bool near = n * k <= small * small || n * k * int64_t(sizeof(T)) <= caches().l2 / 2;
-    if (near && c.col == 1)
+    if (near && c.col == 1) {
+        // So few steps take no longer than c's way out; of what L2 holds the stores ask early enough themselves.
+        const int64_t c_bytes = m * n * int64_t(sizeof(T));
+        const bool far = c_bytes > caches().l1 / 2, brief = far && k <= 24;
         return table.multiply_small({m, n, k, a.data, a.row, a.col, b.data, b.row, b_end, c.data,
-                                     c.row, accumulate, stream,
-                                     m * n * int64_t(sizeof(T)) > caches().l1 / 2});
+                                     c.row, accumulate, stream, brief,
+                                     far && !stream && !(brief && c_bytes <= caches().l2 / 2)});
+    }
     GemmBlock<T> block{};
     block.m = m, block.n = n, block.k = k;
     block.accumulate = accumulate, block.stream = stream;

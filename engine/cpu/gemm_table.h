@@ -78,7 +78,8 @@ struct GemmSmall {
     T* c;
     int64_t c_row;
     bool accumulate, stream;  // as above
-    bool far;                 // c is not in L1
+    bool brief;               // little but c's way out takes time
+    bool fetch;               // c is asked for before it is met
 };
 
 template <class T>

@@ -18,9 +18,8 @@ constexpr int across(int rows) {
 #endif
 }
 constexpr int most_across = across(1);
-/// Sums so short that little but c's way out takes time: it is written in longer runs, and asked for by the stores alone.
-constexpr int64_t short_sum = 4;
-constexpr int short_rows = across(6) > tile_vectors ? 6 : tile_rows;
+/// Rows at a time where sums are brief: c is written in longer runs.
+constexpr int brief_rows = across(6) > tile_vectors ? 6 : tile_rows;
 
 template <class T>
 using Small = void (*)(const Operands<T>& tile);
@@ -98,9 +97,8 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
     tile.c_row = x.c_row;
     tile.accumulate = x.accumulate;
     tile.stream = x.stream;
-    const bool brief = x.far && x.k <= short_sum, fetch = x.far && !x.stream && !brief;
     for (int64_t i = 0; i < x.m;) {
-        const int rows = brief && x.m - i > short_rows ? short_rows : strip_rows(x.m - i);
+        const int rows = x.brief && x.m - i > brief_rows ? brief_rows : strip_rows(x.m - i);
         const int64_t width = across(rows) * w;
         tile.a = x.a + i * x.a_row;
         for (int64_t j = 0; j < x.n; j += width) {
@@ -109,7 +107,7 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
             tile.b = x.b + j;
             tile.b_end = x.b_end ? x.b_end + j : nullptr;
             tile.c = x.c + i * x.c_row + j;
-            tile.next = !fetch         ? nullptr
+            tile.next = !x.fetch       ? nullptr
                         : left > width ? tile.c + width
                                        : x.c + (i + rows) * x.c_row;
             tile.last = left >= width ? w : int(left) - (vectors - 1) * w;
