@@ -170,6 +170,13 @@ private:
                       step = std::min(2 * line, divide_up(t_.nr * t_.steps, tiles));
         return {place_of(panel, p), tiles, 1, turns * step, 0, step};
     }
+    /// Fetches what fetch_panel() has too few tiles for.
+    GemmAhead<T> rest_of_panel(const GemmAhead<T>& begun, int64_t steps) const {
+        constexpr int64_t line = 64 / sizeof(T);
+        const int64_t done = begun.tiles * begun.major;
+        if (done == 0 || done >= t_.nr * steps) return {};
+        return {begun.from + done, begun.tiles, 1, steps / t_.steps * line, 0, line};
+    }
     /// Fetches rows of a that will be packed next: a line every few steps where they are one run,
     /// else a row for each tile (or, where columns are contiguous, a few columns' line).
     GemmAhead<T> fetch_rows(int64_t i, int64_t m, int64_t p) const {
@@ -239,6 +246,7 @@ private:
             last ? fetch_rows(next.first, next.count, 0) : fetch_rows(i, m, p + plan_.kc);
         // What is fetched long before it is used would be driven out again.
         block.ahead[1].done = std::min<int64_t>(0, block.ahead[1].tiles - count * strips);
+        const bool idle = block.ahead[1].tiles == 0;
         bool copied = false;  // this panel, while the one before was in use
         for (int64_t step = 0; step < count; ++step) {
             const int64_t panel = first + (start + step) % count;
@@ -254,6 +262,7 @@ private:
             if (step + 1 < count && !copied) block.ahead[0] = fetch_panel(after, p, strips);
             if (step + 1 == count && (!last || next.count > 0))
                 block.ahead[0] = fetch_panel(after, last ? 0 : p + plan_.kc, strips);
+            if (idle) block.ahead[1] = rest_of_panel(block.ahead[0], block.k);
             t_.multiply(block);
             if (copied) give_panel(after, p);
             if (last) finish(part(x_, i, m, j, block.n));
