@@ -274,6 +274,17 @@ template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
           MatrixView<T> c, bool accumulate, const Epilogue<T>& after, Order order) {
     const bool lanes = order == Order::by_shape && sums_in_lanes(m, n, k, a, b);
+    // A few dot products: the way to them would take as long.
+    if (lanes && m * n <= small && k <= small && a.col == 1 && b.row == 1 && !after.any() &&
+        !gemm_by_openblas()) {
+        const GemmTable<T>& table = table_of(T{});
+        if (m == 1)
+            return table.multiply_lanes(n, 1, k, b.data, b.col, a.data, c.data, c.col, 0,
+                                        accumulate);
+        if (n == 1)
+            return table.multiply_lanes(m, 1, k, a.data, a.row, b.data, c.data, c.row, 0,
+                                        accumulate);
+    }
     if (!lanes && !after.any() && !gemm_by_openblas()) {
         const GemmTable<T>& table = table_of(T{});
         if (n > 1 && is_small(table, m, n, k, a, b, c))
