@@ -193,3 +193,22 @@ TEST_CASE(
     const auto twice = csr_transpose(back[0], back[1], n);
     for (size_t k = 0; k < 2; ++k) CHECK(difference(twice[k], turned[k]) == "");
 }
+
+TEST_CASE("a wrong column is found in every part of a sparse product") {
+    constexpr int64_t edges = 9001, m = 4;  // parts of 4096
+    const Tensor at = ids({0, 3000, 3000, 6001, edges}), v = randn(Key{1, 1}, {edges});
+    for (int64_t width : {1, 3}) {
+        const Tensor x = randn(Key{1, 2}, {m, width});
+        for (int64_t wrong : {int64_t{0}, int64_t{4095}, int64_t{6000}, edges - 1})
+            for (int64_t id : {int64_t{-1}, m}) {
+                std::vector<int64_t> list(edges);
+                for (int64_t k = 0; k < edges; ++k) list[size_t(k)] = k % m;
+                list[size_t(wrong)] = id;
+                const std::string what = "columns[" + std::to_string(wrong) +
+                                         "] = " + std::to_string(id) + " is outside [0, 4)";
+                const Tensor columns = Tensor::from(list, {edges});
+                says<ValueError>("[spmm] " + what, [&] { spmm(at, columns, v, x); });
+                says<ValueError>("[sddmm] " + what, [&] { sddmm(at, columns, x, x); });
+            }
+    }
+}
