@@ -16,12 +16,9 @@ struct ScanArgs {
     void*
         carry;  // rows: what comes before, added to all; then replaced by the join of it and all elements
     bool first;  // rows: nothing comes before
-    // Rows of which a call sees a part, whole blocks of 16 unless it is the last: the join of the parts before (continues)
-    // and with this one; `carry` is replaced by the last part (not more).
-    void* within = nullptr;
-    bool continues = false, more = false;
     bool stream =
-        false;  // columns: whole registers go past the caches; out and its rows begin at a line
+        false;  // columns, turned: whole registers go past the caches; out and its rows begin at a line
+    int64_t out_inner = 0;  // turned: from a row of the result to the next
 };
 
 /// Running extrema down columns, and where they stood.
@@ -33,6 +30,7 @@ struct RunningArgs {
     void* out;
     int64_t* index;  // the last step at which x was the extremum, or NaN
     bool stream;  // whole registers go past the caches; out, index and their rows begin at a line
+    int64_t out_inner = 0;  // turned: from a row of the results to the next
 };
 inline constexpr int64_t running_columns = 256;
 
@@ -42,20 +40,27 @@ struct RecurrenceArgs {
     bool reverse;
     void* out;
     int64_t out_inner;
-    void* state = nullptr;  // columns: what the steps before left (continues), and these leave
-    bool continues = false;
-    bool stream = false;  // columns: as above
+    bool stream = false;  // columns, turned: as above
 };
+
+/// Rows side by side in memory, at most turned_rows: steps lie `inner` apart (a_inner, b_inner), rows of the result
+/// `out_inner`; `carry` is an array.
+inline constexpr int64_t turned_rows = 128;
 
 struct ScanTable {
     void (*rows[4][4])(const ScanArgs&);  // [Scan][f32, f64, i32, i64]
     void (*columns[4][4])(const ScanArgs&);
-    void (*running[2][4])(const RunningArgs&);  // max, min
+    void (*rows_turned[2][4])(const ScanArgs&);  // sum, prod
+    void (*running[2][4])(const RunningArgs&);   // max, min
+    void (*running_turned[2][4])(const RunningArgs&);
+    /// `count` rows of n, one after the other, if they fill registers together; how many it took.
+    int64_t (*running_dense[2][4])(const RunningArgs&);
     /// index[k] = x[k] is y[k], or NaN ? first + place[k] : none
     void (*standing[4])(const void* x, const void* y, int64_t n, int64_t first,
                         const int64_t* place, int64_t none, int64_t* index);
     void (*recurrence_rows[2])(const RecurrenceArgs&);  // [f32, f64]
     void (*recurrence_columns[2])(const RecurrenceArgs&);
+    void (*recurrence_turned[2])(const RecurrenceArgs&);
 };
 
 }  // namespace mercer::cpu

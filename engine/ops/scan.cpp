@@ -4,7 +4,6 @@
 #include <limits>
 #include <vector>
 
-#include "engine/cpu/copy_table.h"
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/scan_table.h"
 #include "engine/error.h"
@@ -16,7 +15,6 @@
 
 namespace mercer {
 
-const cpu::CopyTable& copy_table();  // engine/cpu/copy.cpp
 MERCER_DISPATCH(cpu::ScanTable, scan_table)
 
 namespace {
@@ -51,10 +49,9 @@ T joined(cpu::Scan op, T a, T b) {
     return T(a + b);
 }
 
-/// Rows, along the last axis, that lie side by side in memory: a block of them is turned, or its result, a few steps at a
-/// time, so that nothing goes to memory and back for it.
+/// Rows, along the last axis, that lie side by side in memory.
 struct SideBySide {
-    static constexpr int64_t rows = 128, steps = 256;  // of a block
+    static constexpr int64_t rows = cpu::turned_rows;  // at a time
     const Tensor& x;
     int64_t lines, n, apart, element;
 
@@ -83,14 +80,6 @@ struct SideBySide {
             }
         });
     }
-    /// body(from, count, first of all) over pieces of n in the order of the scan.
-    template <class Body>
-    void for_steps(int64_t begin, int64_t end, bool reverse, Body body) const {
-        for (int64_t done = 0; done < end - begin; done += steps) {
-            const int64_t count = std::min(steps, end - begin - done);
-            body(reverse ? end - done - count : begin + done, count, done);
-        }
-    }
     const char* at(int64_t row, int64_t step) const {
         int64_t offset = row % lines + step * apart, rest = row / lines;
         for (int axis = x.rank() - 3; axis >= 0; --axis) {
@@ -99,60 +88,52 @@ struct SideBySide {
         }
         return static_cast<const char*>(x.raw()) + offset * element;
     }
-    /// to[i][j] = from[j][i] for i < count, j < across; rows of each so many elements apart.
-    void turn(int64_t count, int64_t across, const void* from, int64_t from_apart, void* to,
-              int64_t to_apart, bool stream = false) const {
-        copy_table().plane[element / 4](to, from,
-                                        {count, across, to_apart, 1, 1, from_apart, true, stream});
-    }
 };
 
-void scan_side_by_side(cpu::Scan op, const cpu::ScanArgs& all, const Tensor& x) {
-    const auto kernel = scan_table().rows[int(op)][int(x.dtype())];
+void scan_side_by_side(cpu::Scan op, const cpu::ScanArgs& all, const Tensor& x, const Tensor& out) {
+    const auto kernel = scan_table().rows_turned[int(op)][int(x.dtype())];
     const SideBySide source(x);
-    const int64_t n = all.n, element = source.element;
+    const int64_t n = all.n;
+    const bool stream = streams_columns(out, n);
     source.for_blocks([&](int64_t first, int64_t rows) {
-        int64_t carry[SideBySide::rows] = {}, within[SideBySide::rows] = {};
-        Scratch scratch;
-        char* const turned = scratch.take<char>(rows * SideBySide::steps * element);
+        int64_t carry[SideBySide::rows] = {};
+        cpu::ScanArgs args = all;
+        args.inner = source.apart;
+        args.count = rows;
+        args.carry = carry;
+        args.out_inner = n;
+        args.stream = stream;
         for (int64_t c = 0; c < n; c += chunk) {
-            const int64_t size = std::min(chunk, n - c), low = all.reverse ? n - c - size : c;
-            source.for_steps(
-                low, low + size, all.reverse, [&](int64_t from, int64_t count, int64_t done) {
-                    source.turn(rows, count, source.at(first, from), source.apart, turned, count);
-                    cpu::ScanArgs args = all;
-                    args.n = count;
-                    args.first = c == 0;
-                    args.continues = done > 0;
-                    args.more = done + count < size;
-                    for (int64_t r = 0; r < rows; ++r) {
-                        args.x = turned + r * count * element;
-                        args.out = static_cast<char*>(all.out) + ((first + r) * n + from) * element;
-                        args.carry = &carry[r];
-                        args.within = &within[r];
-                        kernel(args);
-                    }
-                });
+            args.n = std::min(chunk, n - c);
+            const int64_t from = all.reverse ? n - c - args.n : c;
+            args.x = source.at(first, from);
+            args.out = static_cast<char*>(all.out) + (first * n + from) * source.element;
+            args.first = c == 0;
+            kernel(args);
         }
     });
 }
 
-// Columns, whose results are turned.
 void recur_side_by_side(const SideBySide& a, const SideBySide& b, bool reverse, Tensor& out) {
-    const int64_t n = a.n, element = a.element;
-    const auto kernel = scan_table().recurrence_columns[element == 8];
-    const bool stream = streams_columns(out, n);
+    const auto kernel = scan_table().recurrence_turned[a.element == 8];
+    const bool stream = streams_columns(out, a.n);
     a.for_blocks([&](int64_t first, int64_t rows) {
-        double state[SideBySide::rows];
-        Scratch scratch;
-        char* const turned = scratch.take<char>(rows * SideBySide::steps * element);
-        a.for_steps(0, n, reverse, [&](int64_t from, int64_t count, int64_t done) {
-            kernel({a.at(first, from), b.at(first, from), count, a.apart, b.apart, rows, reverse,
-                    turned, rows, state, done > 0});
-            a.turn(rows, count, turned, rows,
-                   static_cast<char*>(out.raw()) + (first * n + from) * element, n, stream);
-        });
+        kernel({a.at(first, 0), b.at(first, 0), a.n, a.apart, b.apart, rows, reverse,
+                static_cast<char*>(out.raw()) + first * a.n * a.element, a.n, stream});
     });
+}
+
+std::array<Tensor, 2> run_side_by_side(cpu::Scan op, const SideBySide& x, bool reverse) {
+    const Tensor y = Tensor::empty(x.x.shape(), x.x.dtype()),
+                 index = Tensor::empty(x.x.shape(), DType::i64);
+    const auto kernel = scan_table().running_turned[op == cpu::Scan::min][int(y.dtype())];
+    const bool stream = streams_columns(y, x.n);
+    x.for_blocks([&](int64_t first, int64_t rows) {
+        kernel({x.at(first, 0), x.n, x.apart, rows, reverse,
+                static_cast<char*>(y.raw()) + first * x.n * x.element,
+                static_cast<int64_t*>(index.raw()) + first * x.n, stream, x.n});
+    });
+    return {y, index};
 }
 
 // Many rows: one after the other. Few long ones: the totals of all chunks first, then every chunk with what comes before
@@ -232,7 +213,7 @@ Tensor scanned(cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
         if (x.is_contiguous())
             scan_rows(op, all, l.outer, x.dtype());
         else
-            scan_side_by_side(op, all, x);
+            scan_side_by_side(op, all, x, out);
         return out;
     }
     constexpr int64_t width = 256;
@@ -275,6 +256,7 @@ std::array<Tensor, 2> running_rows(const Lines& l, cpu::Scan op, const RunningAt
     const auto extrema = scan_table().rows[int(op)][int(x.dtype())],
                last = scan_table()
                           .rows[int(reverse ? cpu::Scan::min : cpu::Scan::max)][int(DType::i64)];
+    const auto dense = scan_table().running_dense[op == cpu::Scan::min][int(x.dtype())];
     const auto mark = scan_table().standing[int(x.dtype())];
     const int64_t none = reverse ? std::numeric_limits<int64_t>::max() : 0;
     std::vector<int64_t> place(size_t(std::min(piece, x.count())));  // within rows
@@ -283,6 +265,9 @@ std::array<Tensor, 2> running_rows(const Lines& l, cpu::Scan op, const RunningAt
     parallel_for(l.outer, grain_for(n), [&](int64_t begin, int64_t end) {
         Scratch scratch;
         int64_t* const near = n <= piece ? scratch.take<int64_t>(piece) : nullptr;
+        if (!few)
+            begin += dense({at(x, begin * n), n, 1, end - begin, reverse, at(y, begin * n),
+                            static_cast<int64_t*>(index.raw()) + begin * n, false});
         for (; begin < end; begin += together) {
             const int64_t count = std::min(together, end - begin), first = begin * n;
             int64_t* const out = static_cast<int64_t*>(index.raw()) + first;
@@ -324,6 +309,8 @@ std::array<Tensor, 2> running(const char* name, cpu::Scan op, const RunningAttrs
                               const Tensor& in) {
     const OperationScope scope(name, {&in});
     require_numbers(name, in);
+    if (attrs.axis == in.rank() - 1 && SideBySide::fit(in))
+        return run_side_by_side(op, SideBySide(in), attrs.reverse);
     const Tensor x = in.contiguous();
     if (x.count() == 0)
         return {Tensor::empty(x.shape(), x.dtype()), Tensor::empty(x.shape(), DType::i64)};
@@ -379,8 +366,8 @@ Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) 
                          kernel({static_cast<const char*>(a.raw()) + at,
                                  static_cast<const char*>(b.raw()) + at, l.n, l.inner, l.inner,
                                  std::min(width, lines - first), attrs.reverse,
-                                 static_cast<char*>(out.raw()) + at, l.inner, nullptr, false,
-                                 !rows && streams_columns(out, l.inner)});
+                                 static_cast<char*>(out.raw()) + at, l.inner,
+                                 streams_columns(out, rows ? l.n : l.inner)});
                      }
                  });
     return out;

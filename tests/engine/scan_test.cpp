@@ -42,10 +42,11 @@ TEST_CASE("results that go past the caches are those of their parts") {
     // All of the columns go past them; a part of them does not.
     const Restore restore;
     for (const DType dtype : {DType::f32, DType::f64}) {
+        // Rows of whole lines.
         const int64_t inner = dtype == DType::f32 ? 8192 : 4096;
-        const Tensor a = randn(Key{5, 1}, {90, inner}, dtype) * 0.5,
-                     b = randn(Key{5, 2}, {90, inner}, dtype);
-        cpu::set_streams_above(3 * 300 * 90 * int64_t(size_of(dtype)));
+        const Tensor a = randn(Key{5, 1}, {96, inner}, dtype) * 0.5,
+                     b = randn(Key{5, 2}, {96, inner}, dtype);
+        cpu::set_streams_above(3 * 300 * 96 * int64_t(size_of(dtype)));
         const auto part = [](const Tensor& x) { return slice(x, 1, 1000, 1300).contiguous(); };
         CHECK(same_bits(part(cumsum(b, 0)), cumsum(part(b), 0)));
         for (const bool reverse : {false, true}) {
@@ -53,8 +54,56 @@ TEST_CASE("results that go past the caches are those of their parts") {
             CHECK(same_bits(part(all), linear_recurrence(part(a), part(b), 0, reverse)));
             CHECK(same_bits(transpose(linear_recurrence(transpose(a), transpose(b), 1, reverse)),
                             all));
+            const Tensor at = transpose(a).contiguous(), bt = transpose(b).contiguous();
+            CHECK(same_bits(transpose(linear_recurrence(at, bt, 1, reverse)), all));
         }
         CHECK(same_bits(cumsum(transpose(b), 1), cumsum(transpose(b).contiguous(), 1)));
+    }
+}
+
+TEST_CASE("rows that lie side by side are scanned as rows of their own") {
+    const Restore restore;
+    set_thread_count(2);
+    for (const Shape& shape : {Shape{64, 130}, Shape{1000, 67}, Shape{16500, 70}, Shape{2, 33, 90}})
+        for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
+            for (const bool reverse : {false, true})
+                for (const int64_t above : {int64_t{0}, int64_t{1} << 40}) {
+                    if (shape[0] > 10000 && (dtype == DType::i32 || dtype == DType::f64)) continue;
+                    cpu::set_streams_above(above);
+                    const int axis = shape.rank() - 1;
+                    const Tensor x = cast(floor(randn(Key{8, 1}, shape, DType::f64) * 9.0), dtype);
+                    const Tensor beside = transpose(x), apart = beside.contiguous();
+                    CAPTURE(to_string(shape));
+                    CAPTURE(std::string(name_of(dtype)));
+                    CAPTURE(reverse);
+                    CAPTURE(above);
+                    for (const bool exclusive : {false, true}) {
+                        CHECK(same_bits(cumsum(beside, axis, exclusive, reverse),
+                                        cumsum(apart, axis, exclusive, reverse)));
+                        CHECK(same_bits(cumprod(beside, axis, exclusive, reverse),
+                                        cumprod(apart, axis, exclusive, reverse)));
+                    }
+                    for (const auto run : {cummax, cummin}) {
+                        const auto [y, at] = run(beside, axis, reverse);
+                        const auto [expected, there] = run(apart, axis, reverse);
+                        CHECK(same_bits(y, expected));
+                        CHECK(same_bits(at, there));
+                    }
+                    if (is_floating(dtype))
+                        CHECK(
+                            same_bits(linear_recurrence(transpose(x * 0.1), beside, axis, reverse),
+                                      linear_recurrence(apart * 0.1, apart, axis, reverse)));
+                }
+    // NaN stays, and the last of equals, −0 and 0 too, is where an extremum stands.
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        Tensor x = floor(randn(Key{8, 2}, {300, 80}, dtype) * 3.0);
+        x = where(equal(x, 4.0), Tensor::scalar(NAN, dtype), where(equal(x, 1.0), -(x * 0.0), x));
+        const Tensor beside = transpose(x), apart = beside.contiguous();
+        for (const bool reverse : {false, true}) {
+            CHECK(same_bits(cummax(beside, 1, reverse).second, cummax(apart, 1, reverse).second));
+            CHECK(same_bits(cummin(beside, 1, reverse).first, cummin(apart, 1, reverse).first));
+            CHECK(same_bits(cumsum(beside, 1, true, reverse), cumsum(apart, 1, true, reverse)));
+        }
     }
 }
 
@@ -77,8 +126,9 @@ TEST_CASE("cummax and cummin, and where they stand: rows and columns of many len
         int axis;
     };
     for (const auto& [shape, axis] :
-         {Case{{3, 5000}, 1}, Case{{40, 5000}, 1}, Case{{700, 8}, 1}, Case{{90, 17}, 1},
-          Case{{5000, 1}, 0}, Case{{5000, 3}, 0}, Case{{7, 300, 5}, 1}, Case{{5000, 1024}, 0}})
+         {Case{{3, 5000}, 1}, Case{{40, 5000}, 1}, Case{{700, 8}, 1}, Case{{700, 16}, 1},
+          Case{{700, 4}, 1}, Case{{90, 17}, 1}, Case{{5000, 1}, 0}, Case{{5000, 3}, 0},
+          Case{{7, 300, 5}, 1}, Case{{5000, 1024}, 0}})
         for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
             for (const bool largest : {true, false})
                 for (const bool reverse : {true, false}) {

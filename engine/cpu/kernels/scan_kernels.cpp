@@ -5,13 +5,15 @@
 // carry is joined to all. Every instruction set does these joins, so all get the same bits. Columns go step by step.
 #include "engine/cpu/canonical.h"
 #include "engine/cpu/kernels/fetch.h"
+#include "engine/cpu/kernels/scan_dense.h"
+#include "engine/cpu/kernels/scan_turned.h"
 #include "engine/cpu/kernels/turn.h"
 #include "engine/cpu/scan_table.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
 
-constexpr int block = 16;
+constexpr int block = scan_block;
 
 #if MERCER_SIMD == MERCER_SIMD_SCALAR
 template <int, class T>
@@ -109,7 +111,7 @@ MERCER_INLINE void scan_row(const cpu::ScanArgs& args) {
     const T* x = static_cast<const T*>(args.x);
     T* out = static_cast<T*>(args.out);
     const Vec<T> before(*static_cast<T*>(args.carry));
-    Vec<T> carry(args.continues ? *static_cast<T*>(args.within) : Op::template identity<T>);
+    Vec<T> carry(Op::template identity<T>);
     using B = Block<Op, T>;
     const auto step = [&](B & b) __attribute__((always_inline)) {
         b.scan();
@@ -150,11 +152,6 @@ MERCER_INLINE void scan_row(const cpu::ScanArgs& args) {
             for (int k = 0; k < rest; ++k) out[k] = part[block - rest + k];
     }
     T e[Vec<T>::lanes];
-    if (args.more) {
-        carry.store(e);
-        *static_cast<T*>(args.within) = e[0];
-        return;
-    }
     const Vec<T> all = args.first ? carry : Op::join(before, carry);
     all.store(e);
     *static_cast<T*>(args.carry) = e[0];
@@ -230,16 +227,6 @@ void columns(const cpu::ScanArgs& args) {
     if (args.stream) stream_fence();
 }
 
-/// to[c] = from[c], c < count; past the caches if `stream`.
-template <class T>
-MERCER_INLINE void copy_row(const T* from, int count, bool stream, T* to) {
-    constexpr int lanes = Vec<T>::lanes;
-    int c = 0;
-    if (stream)
-        for (; c + lanes <= count; c += lanes) Vec<T>::load(from + c).stream(to + c);
-    for (; c < count; ++c) to[c] = from[c];
-}
-
 /// Whether x is the extremum so far at its place: a new one, an equal one, NaN.
 template <class T>
 MERCER_INLINE bool is_it(T x, T extremum) {
@@ -286,8 +273,6 @@ void recurrence_columns(const cpu::RecurrenceArgs& args) {
     alignas(64) T state[width + lanes];
     for (int64_t c0 = 0; c0 < args.count; c0 += width) {
         const int cols = int(args.count - c0 < width ? args.count - c0 : width);
-        T* const kept = args.state ? static_cast<T*>(args.state) + c0 : nullptr;
-        for (int c = 0; args.continues && c < cols; ++c) state[c] = kept[c];
         for (int64_t i = 0; i < args.n; ++i) {
             const int64_t at = args.reverse ? args.n - 1 - i : i;
             const T *a = static_cast<const T*>(args.a) + at * args.a_inner + c0,
@@ -299,8 +284,7 @@ void recurrence_columns(const cpu::RecurrenceArgs& args) {
                 __builtin_prefetch(next_a + c), __builtin_prefetch(next_b + c);
                 const int count = cols - c < lanes ? cols - c : lanes;
                 Vec<T> h = Vec<T>::load(b + c, count, T(0));
-                if (i || args.continues)
-                    h = Vec<T>::load(a + c, count, T(0)) * Vec<T>::load(state + c) + h;
+                if (i) h = Vec<T>::load(a + c, count, T(0)) * Vec<T>::load(state + c) + h;
                 h.store(state + c);
                 if (args.stream && count == lanes)
                     h.stream(out + c);
@@ -308,47 +292,8 @@ void recurrence_columns(const cpu::RecurrenceArgs& args) {
                     h.store(out + c, count);
             }
         }
-        for (int c = 0; kept && c < cols; ++c) kept[c] = state[c];
     }
     if (args.stream) stream_fence();
-}
-
-/// v[t] becomes h_t for t in the order of `now` steps, of which `before` came before; h goes on.
-template <class T, int n>
-MERCER_INLINE void recur(const Vec<T> (&a)[n], Vec<T> (&b)[n], int now, int64_t before,
-                         bool reverse, Vec<T>& h) {
-    for (int s = 0; s < now; ++s) {
-        const int t = reverse ? now - 1 - s : s;
-        h = before + s ? a[t] * h + b[t] : b[t];
-        b[t] = h;
-    }
-}
-
-/// Whole rows of n that fill registers together; how many it took.
-template <class T, int n>
-MERCER_INLINE int64_t recurrence_dense(const cpu::RecurrenceArgs& args) {
-    constexpr int lanes = Vec<T>::lanes;
-    int64_t k = 0;
-    for (; k + lanes <= args.count; k += lanes) {
-        Vec<T> a[n], b[n], h(T(0));
-        const auto load = [&](const void* from, Vec<T>(&to)[n]) __attribute__((always_inline)) {
-            const T* const x = static_cast<const T*>(from) + k * n;
-#pragma GCC unroll 16
-            for (int r = 0; r < n; ++r) {
-                fetch_beyond(x + r * lanes);
-                to[r] = Vec<T>::load(x + r * lanes);
-            }
-            turn<lanes>(to);
-        };
-        load(args.a, a);
-        load(args.b, b);
-        recur(a, b, n, 0, args.reverse, h);
-        turn<n>(b);
-        T* const out = static_cast<T*>(args.out) + k * n;
-#pragma GCC unroll 16
-        for (int r = 0; r < n; ++r) b[r].store(out + r * lanes);
-    }
-    return k;
 }
 
 // Rows: as many as a register has lanes, by squares that are turned in registers.
@@ -356,12 +301,7 @@ template <class T>
 void recurrence_rows(const cpu::RecurrenceArgs& args) {
     constexpr int lanes = Vec<T>::lanes;
     const int64_t n = args.n;
-    int64_t k0 = 0;
-    if constexpr (lanes > 1) {
-        if (n == lanes) k0 = recurrence_dense<T, lanes>(args);
-        if (n == lanes / 2) k0 = recurrence_dense<T, lanes / 2>(args);
-    }
-    for (; k0 < args.count; k0 += lanes) {
+    for (int64_t k0 = recurrence_dense<T>(args); k0 < args.count; k0 += lanes) {
         const int rows = int(args.count - k0 < lanes ? args.count - k0 : lanes);
         Vec<T> h(T(0));
         for (int64_t i = 0; i < n; i += lanes) {
@@ -382,12 +322,17 @@ void recurrence_rows(const cpu::RecurrenceArgs& args) {
             load(args.b, b);
             recur(a, b, now, i, args.reverse, h);
             turn<lanes>(b);
-            for (int r = 0; r < rows; ++r) {
-                T* row = static_cast<T*>(args.out) + first + r * n;
-                now == lanes ? b[r].store(row) : b[r].store(row, now);
+            T* const out = static_cast<T*>(args.out) + first;
+            if (args.stream && now == lanes && rows == lanes) {
+#pragma GCC unroll 16
+                for (int r = 0; r < lanes; ++r) b[r].stream(out + r * n);
+                continue;
             }
+            for (int r = 0; r < rows; ++r)
+                now == lanes ? b[r].store(out + r * n) : b[r].store(out + r * n, now);
         }
     }
+    if (args.stream) stream_fence();
 }
 
 #define MERCER_ALL(kernel, Op) \
@@ -401,9 +346,13 @@ const cpu::ScanTable scan_table = {
      MERCER_ALL(rows, MinOp)},
     {MERCER_ALL(columns, SumOp), MERCER_ALL(columns, ProdOp), MERCER_ALL(columns, MaxOp),
      MERCER_ALL(columns, MinOp)},
+    {MERCER_ALL(rows_turned, SumOp), MERCER_ALL(rows_turned, ProdOp)},
     {MERCER_ALL(running, MaxOp), MERCER_ALL(running, MinOp)},
+    {MERCER_ALL(extrema_turned, MaxOp), MERCER_ALL(extrema_turned, MinOp)},
+    {MERCER_ALL(running_dense, MaxOp), MERCER_ALL(running_dense, MinOp)},
     {standing<float>, standing<double>, standing<int32_t>, standing<int64_t>},
     {recurrence_rows<float>, recurrence_rows<double>},
-    {recurrence_columns<float>, recurrence_columns<double>}};
+    {recurrence_columns<float>, recurrence_columns<double>},
+    {recurrence_turned<float>, recurrence_turned<double>}};
 
 }  // namespace mercer::MERCER_ISA

@@ -1,0 +1,86 @@
+// Scans of short rows that fill registers together: as many rows as a register has lanes are turned, so that each register
+// holds one step of them, and back. Memory traffic: each element once, each result once.
+#pragma once
+
+#include "engine/cpu/kernels/fetch.h"
+#include "engine/cpu/kernels/run_steps.h"
+#include "engine/cpu/kernels/turn.h"
+#include "engine/cpu/scan_table.h"
+
+namespace mercer::MERCER_ISA {
+
+/// v[t] becomes h_t for t in the order of `now` steps, of which `before` came before; h goes on.
+template <class T, int n>
+MERCER_INLINE void recur(const Vec<T> (&a)[n], Vec<T> (&b)[n], int now, int64_t before,
+                         bool reverse, Vec<T>& h) {
+    for (int s = 0; s < now; ++s) {
+        const int t = reverse ? now - 1 - s : s;
+        h = before + s ? a[t] * h + b[t] : b[t];
+        b[t] = h;
+    }
+}
+
+template <class T, int n>
+MERCER_INLINE void load_dense(const T* x, Vec<T> (&to)[n]) {
+    constexpr int lanes = Vec<T>::lanes;
+#pragma GCC unroll 16
+    for (int r = 0; r < n; ++r) {
+        fetch_beyond(x + r * lanes);
+        to[r] = Vec<T>::load(x + r * lanes);
+    }
+    turn<lanes>(to);
+}
+template <class T, int n>
+MERCER_INLINE void store_dense(Vec<T> (&v)[n], T* out) {
+    turn<n>(v);
+#pragma GCC unroll 16
+    for (int r = 0; r < n; ++r) v[r].store(out + r * Vec<T>::lanes);
+}
+
+/// work(width) for a width n that has such rows; how many of them it took.
+template <class T, class Work>
+MERCER_INLINE int64_t for_dense(int64_t n, Work work) {
+    constexpr int lanes = Vec<T>::lanes;
+    if constexpr (lanes > 1) {
+        if (n == lanes) return work(std::integral_constant<int, lanes>());
+        if (n == lanes / 2) return work(std::integral_constant<int, lanes / 2>());
+    }
+    return 0;
+}
+
+template <class T>
+int64_t recurrence_dense(const cpu::RecurrenceArgs& args) {
+    return for_dense<T>(args.n, [&](auto width) MERCER_STEP {
+        constexpr int n = width.value, lanes = Vec<T>::lanes;
+        int64_t k = 0;
+        for (; k + lanes <= args.count; k += lanes) {
+            Vec<T> a[n], b[n], h(T(0));
+            load_dense(static_cast<const T*>(args.a) + k * n, a);
+            load_dense(static_cast<const T*>(args.b) + k * n, b);
+            recur(a, b, n, 0, args.reverse, h);
+            store_dense(b, static_cast<T*>(args.out) + k * n);
+        }
+        return k;
+    });
+}
+
+template <class Op, class T>
+int64_t running_dense(const cpu::RunningArgs& args) {
+    return for_dense<T>(args.n, [&](auto width) MERCER_STEP {
+        constexpr int n = width.value, lanes = Vec<T>::lanes;
+        alignas(64) T places[n * lanes];
+        int64_t k = 0;
+        for (; k + lanes <= args.count; k += lanes) {
+            Vec<T> v[n], place[n], top(Op::template identity<T>);
+            load_dense(static_cast<const T*>(args.x) + k * n, v);
+            run_steps<Op>(v, place, top, args.reverse);
+            store_dense(v, static_cast<T*>(args.out) + k * n);
+            store_dense(place, places);
+            int64_t* const index = args.index + k * n;
+            for (int i = 0; i < n * lanes; ++i) index[i] = int64_t(int32_t(places[i]));
+        }
+        return k;
+    });
+}
+
+}  // namespace mercer::MERCER_ISA

@@ -1,0 +1,208 @@
+// Scans of rows that lie side by side in memory: a register holds the same step of neighbouring rows, and blocks of 16
+// steps are turned on their way out. Memory traffic: each line of x once, each line of the result once.
+#pragma once
+
+#include "engine/cpu/canonical.h"
+#include "engine/cpu/kernels/run_steps.h"
+#include "engine/cpu/kernels/turn.h"
+#include "engine/cpu/scan_table.h"
+
+namespace mercer::MERCER_ISA {
+
+inline constexpr int scan_block = 16;
+
+/// to[c] = from[c], c < count; past the caches if `stream`.
+template <class T>
+MERCER_INLINE void copy_row(const T* from, int count, bool stream, T* to) {
+    constexpr int lanes = Vec<T>::lanes;
+    int c = 0;
+    if (stream)
+        for (; c + lanes <= count; c += lanes) Vec<T>::load(from + c).stream(to + c);
+    for (; c < count; ++c) to[c] = from[c];
+}
+
+/// v[j], the j-th of `now` steps in the order of the scan, of each of `rows` rows: to out, rows `apart` elements from each
+/// other; past the caches if `stream`.
+template <class T>
+MERCER_INLINE void store_turned(Vec<T> (&v)[scan_block], int now, int rows, bool reverse,
+                                bool stream, T* out, int64_t apart) {
+    constexpr int lanes = Vec<T>::lanes;
+#pragma GCC unroll 16
+    for (int first = 0; first < scan_block; first += lanes) {
+        Vec<T> square[lanes];
+#pragma GCC unroll 16
+        for (int k = 0; k < lanes; ++k)
+            square[k] = v[reverse ? scan_block - 1 - first - k : first + k];
+        turn<lanes>(square);
+        T* const to = out + first;
+        if (now == scan_block && rows == lanes) {
+            if (stream)
+#pragma GCC unroll 16
+                for (int r = 0; r < lanes; ++r) square[r].stream(to + r * apart);
+            else
+#pragma GCC unroll 16
+                for (int r = 0; r < lanes; ++r) square[r].store(to + r * apart);
+            continue;
+        }
+        // Backwards, the steps there are stand at the end of the block.
+        T part[lanes];
+        for (int r = 0; r < rows; ++r) {
+            square[r].store(part);
+            for (int k = 0; k < lanes; ++k) {
+                const int t = first + k - (reverse ? scan_block - now : 0);
+                if (t >= 0 && t < now) out[r * apart + t] = part[k];
+            }
+        }
+    }
+}
+
+/// body(c, rows, at, now, low): rows c …, steps at, at + 1, … (reverse: at − 1, …), `now` of them, low the first in memory.
+template <bool reverse, class T, class Body>
+MERCER_INLINE void for_turned(int64_t n, int64_t count, Body body) {
+    constexpr int lanes = Vec<T>::lanes;
+    for (int64_t done = 0; done < n; done += scan_block) {
+        const int now = int(n - done < scan_block ? n - done : scan_block);
+        const int64_t at = reverse ? n - 1 - done : done, low = reverse ? at - now + 1 : at;
+        for (int64_t c = 0; c < count; c += lanes)
+            body(c, int(count - c < lanes ? count - c : lanes), at, now, low);
+    }
+}
+
+/// Steps at, at ± 1, … of `rows` rows at column c, steps `inner` elements apart; `none` where there is none.
+template <bool reverse, class T>
+MERCER_INLINE void load_steps(const T* x, int64_t inner, int64_t n, int64_t at, int now, int rows,
+                              Vec<T> none, Vec<T> (&v)[scan_block]) {
+    constexpr int lanes = Vec<T>::lanes;
+    const int64_t down = reverse ? -inner : inner;
+    const T* from = x + at * inner;
+    if (now < scan_block || rows < lanes) {
+        T last[lanes];
+        none.store(last);
+        for (int j = 0; j < scan_block; ++j)
+            v[j] = j < now ? Vec<T>::load(from + j * down, rows, last[0]) : none;
+        return;
+    }
+    const bool more = reverse ? at >= 2 * scan_block - 1 : at + 2 * scan_block <= n;
+#pragma GCC unroll 16
+    for (int j = 0; j < scan_block; ++j) {
+        v[j] = Vec<T>::load(from + j * down);
+        if (more) __builtin_prefetch(from + (j + scan_block) * down);
+    }
+}
+
+/// The joins of scan_row, those of all rows of a register at once.
+template <class Op, bool reverse, class T>
+MERCER_INLINE void scan_turned(const cpu::ScanArgs& args) {
+    constexpr int lanes = Vec<T>::lanes;
+    alignas(64) T within[cpu::turned_rows + lanes];
+    T* const before = static_cast<T*>(args.carry);
+    const Vec<T> none(Op::template identity<T>);
+    for (int64_t c = 0; c < args.count; ++c) within[c] = Op::template identity<T>;
+    for_turned<reverse, T>(
+        args.n, args.count, [&](int64_t c, int rows, int64_t at, int now, int64_t low) MERCER_STEP {
+            Vec<T> v[scan_block];
+            load_steps<reverse>(static_cast<const T*>(args.x) + c, args.inner, args.n, at, now,
+                                rows, none, v);
+#pragma GCC unroll 4
+            for (int shift = 1; shift < scan_block; shift *= 2)
+#pragma GCC unroll 16
+                for (int j = scan_block - 1; j >= 0; --j)
+                    v[j] = Op::join(j >= shift ? v[j - shift] : none, v[j]);
+            const Vec<T> carry = Vec<T>::load(within + c);
+            Op::join(carry, v[scan_block - 1]).store(within + c);
+            if (args.exclusive) {
+#pragma GCC unroll 16
+                for (int j = scan_block - 1; j > 0; --j) v[j] = v[j - 1];
+                v[0] = none;
+            }
+#pragma GCC unroll 16
+            for (int j = 0; j < scan_block; ++j) v[j] = Op::join(carry, v[j]);
+            if (!args.first) {
+                const Vec<T> earlier = Vec<T>::load(before + c, rows, T(0));
+#pragma GCC unroll 16
+                for (int j = 0; j < scan_block; ++j) v[j] = Op::join(earlier, v[j]);
+            }
+            store_turned(v, now, rows, reverse, args.stream,
+                         static_cast<T*>(args.out) + c * args.out_inner + low, args.out_inner);
+        });
+    for (int64_t c = 0; c < args.count; c += lanes) {
+        const int rows = int(args.count - c < lanes ? args.count - c : lanes);
+        Vec<T> all = Vec<T>::load(within + c);
+        if (!args.first) all = Op::join(Vec<T>::load(before + c, rows, T(0)), all);
+        all.store(before + c, rows);
+    }
+    if (args.stream) stream_fence();
+}
+
+template <class Op, bool reverse, class T>
+MERCER_INLINE void running_turned(const cpu::RunningArgs& args) {
+    constexpr int lanes = Vec<T>::lanes;
+    alignas(64) T top[cpu::turned_rows + lanes], places[lanes * scan_block];
+    alignas(64) int64_t index[scan_block];
+    int64_t last[cpu::turned_rows] = {};
+    const Vec<T> none(Op::template identity<T>);
+    for (int64_t c = 0; c < args.count; ++c) top[c] = Op::template identity<T>;
+    for_turned<reverse, T>(
+        args.n, args.count, [&](int64_t c, int rows, int64_t at, int now, int64_t low) MERCER_STEP {
+            Vec<T> v[scan_block], place[scan_block];
+            load_steps<reverse>(static_cast<const T*>(args.x) + c, args.inner, args.n, at, now,
+                                rows, none, v);
+            Vec<T> now_top = Vec<T>::load(top + c);
+            run_steps<Op>(v, place, now_top, false);
+            now_top.store(top + c);
+            const int64_t to = c * args.out_inner + low;
+            store_turned(v, now, rows, reverse, args.stream, static_cast<T*>(args.out) + to,
+                         args.out_inner);
+            store_turned(place, scan_block, lanes, reverse, false, places, scan_block);
+            // Backwards, the steps there are stand at the end of the block.
+            const int skip = reverse ? scan_block - now : 0;
+            for (int r = 0; r < rows; ++r) {
+                const int64_t before = last[c + r];
+                for (int k = 0; k < scan_block; ++k) {
+                    const int j = int(places[r * scan_block + k]);
+                    index[k] = j < 0 ? before : reverse ? at - j : at + j;
+                }
+                last[c + r] = index[reverse ? 0 : scan_block - 1];
+                copy_row(index + skip, now, args.stream && now == scan_block,
+                         args.index + to + r * args.out_inner);
+            }
+        });
+    if (args.stream) stream_fence();
+}
+
+template <bool reverse, class T>
+MERCER_INLINE void recur_turned(const cpu::RecurrenceArgs& args) {
+    constexpr int lanes = Vec<T>::lanes;
+    alignas(64) T state[cpu::turned_rows + lanes];
+    const int64_t start = reverse ? args.n - 1 : 0;
+    for_turned<reverse, T>(
+        args.n, args.count, [&](int64_t c, int rows, int64_t at, int now, int64_t low) MERCER_STEP {
+            Vec<T> a[scan_block], h[scan_block];
+            load_steps<reverse>(static_cast<const T*>(args.a) + c, args.a_inner, args.n, at, now,
+                                rows, Vec<T>(T(0)), a);
+            load_steps<reverse>(static_cast<const T*>(args.b) + c, args.b_inner, args.n, at, now,
+                                rows, Vec<T>(T(0)), h);
+            if (at != start) h[0] = a[0] * Vec<T>::load(state + c) + h[0];
+#pragma GCC unroll 16
+            for (int j = 1; j < scan_block; ++j) h[j] = a[j] * h[j - 1] + h[j];
+            h[scan_block - 1].store(state + c);
+            store_turned(h, now, rows, reverse, args.stream,
+                         static_cast<T*>(args.out) + c * args.out_inner + low, args.out_inner);
+        });
+    if (args.stream) stream_fence();
+}
+
+template <class Op, class T>
+void rows_turned(const cpu::ScanArgs& args) {
+    args.reverse ? scan_turned<Op, true, T>(args) : scan_turned<Op, false, T>(args);
+}
+template <class Op, class T>
+void extrema_turned(const cpu::RunningArgs& args) {
+    args.reverse ? running_turned<Op, true, T>(args) : running_turned<Op, false, T>(args);
+}
+template <class T>
+void recurrence_turned(const cpu::RecurrenceArgs& args) {
+    args.reverse ? recur_turned<true, T>(args) : recur_turned<false, T>(args);
+}
+
+}  // namespace mercer::MERCER_ISA
