@@ -89,55 +89,50 @@ struct Correlation {
     }
 };
 
-/// One plane to one plane of each channel.
-template <class T>
-class PlaneCorrelation {
-public:
-    PlaneCorrelation(const Correlation<T>& x, Scratch& scratch)
-        : x_(x),
-          all_(x.all()),
-          tiling_(x.down, x.across, x.source_size, all_),
-          offsets_(scratch.take<int64_t>(x.taps())),
-          tile_(scratch.take<T>(tiling_.plane() + patch_slack)),
-          outputs_(x.in_place() ? nullptr : scratch.take<T>(all_.count())) {
-        tiling_.offsets(offsets_);
-    }
-    void run(int64_t i) const {
-        const int64_t channel = i % x_.groups, taps = x_.taps();
-        T* const plane = x_.out_plane(i / x_.groups, channel);
-        tiling_.fill(x_.source + i * x_.source_size[0] * x_.source_size[1], 1, T(0), tile_);
-        convolution_kernels<T>().correlate(
-            {tile_, tiling_.row_step(), all_.rows(), all_.columns(), offsets_, taps},
-            x_.weights + channel * taps, x_.bias ? x_.bias[channel] : T(0),
-            outputs_ ? outputs_ : plane, all_.columns());
-        if (outputs_) x_.scatter(all_, outputs_, plane);
-    }
-
-private:
-    const Correlation<T>& x_;
-    Area all_;
-    Tiling tiling_;
-    int64_t* offsets_;
-    T *tile_, *outputs_;
-};
-/// All parts of a plane while it is in cache.
+/// One plane to one plane of each channel: all parts from one tile, for each remainder of the rows those of the columns,
+/// in order.
 template <class T>
 void correlate_planes(std::span<const Correlation<T>> parts) {
+    const Correlation<T>& first = parts[0];
+    std::vector<const Reach*> downs, acrosses;
     int64_t cost = 0;
-    for (const Correlation<T>& x : parts) cost += x.all().count() * (x.taps() + 8) / 16;
-    parallel_for(parts[0].batch * parts[0].groups, grain_for(cost),
-                 [&](int64_t begin, int64_t end) {
-                     Scratch scratch;
-                     std::vector<PlaneCorrelation<T>> each;
-                     for (const Correlation<T>& x : parts)
-                         if (x.taps() * x.all().count() > 0) each.emplace_back(x, scratch);
-                     for (int64_t i = begin; i < end; ++i) {
-                         for (const PlaneCorrelation<T>& x : each) x.run(i);
-                         for (const Correlation<T>& x : parts)
-                             if (x.taps() == 0)
-                                 x.fill_bias(i % x.groups, x.out_plane(i / x.groups, i % x.groups));
-                     }
-                 });
+    for (const Correlation<T>& x : parts) {
+        downs.push_back(&x.down), acrosses.push_back(&x.across);
+        cost += x.all().count() * (x.taps() + 8) / 16;
+    }
+    const Reach down = joint_reach(downs), across = joint_reach(acrosses);
+    const Tiling tiling(down, across, first.source_size, {{0, 0}, {down.count, across.count}});
+    const int64_t step = first.across.every, width = first.out_size[1],
+                  group = std::min(step, width), row = first.across.count,
+                  part = row * first.down.count,
+                  source = first.source_size[0] * first.source_size[1];
+    parallel_for(first.batch * first.groups, grain_for(cost), [&](int64_t begin, int64_t end) {
+        const ConvolutionTable<T>& table = convolution_kernels<T>();
+        Scratch scratch;
+        T* const tile = scratch.take<T>(tiling.plane() + patch_slack);
+        T* const apart = step > 1 ? scratch.take<T>(group * part) : nullptr;
+        std::vector<const int64_t*> offsets;
+        for (const Correlation<T>& x : parts) {
+            int64_t* const to = scratch.take<int64_t>(x.taps());
+            tiling.offsets(x.down, x.across, to);
+            offsets.push_back(to);
+        }
+        for (int64_t i = begin; i < end; ++i) {
+            const int64_t channel = i % first.groups;
+            tiling.fill(first.source + i * source, 1, T(0), tile);
+            for (int64_t p = 0; p < int64_t(parts.size()); ++p) {
+                const Correlation<T>& x = parts[size_t(p)];
+                const int64_t q = p % group, below = x.down.every * width;
+                T* const to = x.out_plane(i / x.groups, channel) + x.down.first * width;
+                table.correlate({tile, tiling.row_step(), x.down.count, x.across.count,
+                                 offsets[size_t(p)], x.taps()},
+                                x.weights + channel * x.taps(), x.bias ? x.bias[channel] : T(0),
+                                apart ? apart + q * part : to, apart ? row : below);
+                for (int64_t r = 0; apart && q + 1 == group && r < x.down.count; ++r)
+                    table.interleave(apart + r * row, part, step, width, to + r * below);
+            }
+        }
+    });
 }
 
 /// Weights packed as the kernels read them: for each group and each block of `depth` steps.

@@ -12,6 +12,18 @@ Reach forward_reach(const ConvolutionAxis& a) {
     return r;
 }
 
+Reach joint_reach(std::span<const Reach* const> parts) {
+    Reach all{0, 1, 0, parts[0]->step, {}, {}};
+    for (const Reach* part : parts) {
+        all.count = std::max(all.count, part->count);
+        if (part->offset.empty()) continue;
+        if (all.offset.empty()) all.offset = {part->low(), part->high()};
+        all.offset = {std::min(all.offset[0], part->low()), std::max(all.offset[1], part->high())};
+    }
+    if (all.offset.empty()) all.offset = {0};
+    return all;
+}
+
 Tiling::Tiling(const Reach& down, const Reach& across, const int64_t source[2], const Area& area)
     : down_(down), across_(across), source_(source) {
     top_ = area.begin[0] * down.step + down.low();
@@ -21,11 +33,14 @@ Tiling::Tiling(const Reach& down, const Reach& across, const int64_t source[2], 
     part_ = (width + across.step - 1) / across.step;
     row_ = part_ * across.step;
     columns_ = area.columns();
+    begin_ = std::clamp<int64_t>(-left_, 0, row_);
+    end_ = std::clamp<int64_t>(source[1] - left_, begin_, row_);
+    whole_ = std::min(end_, (begin_ + across.step - 1) / across.step * across.step);
 }
 
-void Tiling::offsets(int64_t* to) const {
-    for (int64_t y : down_.offset)
-        for (int64_t x : across_.offset) {
+void Tiling::offsets(const Reach& down, const Reach& across, int64_t* to) const {
+    for (int64_t y : down.offset)
+        for (int64_t x : across.offset) {
             const int64_t c = x - across_.low();
             *to++ = (y - down_.low()) * row_ + c % across_.step * part_ + c / across_.step;
         }
@@ -42,26 +57,25 @@ int64_t Tiling::runs(int64_t from, int64_t count, Run* to) const {
 }
 
 template <class T>
-void Tiling::fill_row(const T* source, T outside, T* to) const {
+void Tiling::fill_row(const ConvolutionTable<T>& table, const T* source, T outside, T* to) const {
     const int64_t step = across_.step;
-    for (int64_t r = 0; r < step; ++r, to += part_) {
-        // Elements i of this part are source[left_ + r + i·step]: those inside are [begin, end).
-        const int64_t at = left_ + r;
-        const int64_t begin = std::clamp<int64_t>((-at + step - 1) / step, 0, part_);
-        const int64_t end = std::clamp<int64_t>((source_[1] - at + step - 1) / step, begin, part_);
-        std::fill(to, to + begin, outside);
-        if (step == 1)
-            std::memcpy(to + begin, source + at + begin, size_t(end - begin) * sizeof(T));
-        else
-            convolution_kernels<T>().every(source + at + begin * step, step, end - begin,
-                                           to + begin);
-        std::fill(to + end, to + part_, outside);
+    if (step == 1) {
+        std::fill(to, to + begin_, outside);
+        std::memcpy(to + begin_, source + left_ + begin_, size_t(end_ - begin_) * sizeof(T));
+        std::fill(to + end_, to + row_, outside);
+        return;
     }
+    const auto at = [&](int64_t t) -> T& { return to[t % step * part_ + t / step]; };
+    for (int64_t t = 0; t < begin_; ++t) at(t) = outside;
+    for (int64_t t = begin_; t < whole_; ++t) at(t) = source[left_ + t];
+    table.split(source + left_ + whole_, step, end_ - whole_, part_, to + whole_ / step);
+    for (int64_t t = end_; t < row_; ++t) at(t) = outside;
 }
 
 template <class T>
 void Tiling::fill(const T* source, int64_t planes, T outside, T* tile) const {
     constexpr int64_t line = 64 / sizeof(T), soon = 32 * line;
+    const ConvolutionTable<T>& table = convolution_kernels<T>();
     for (int64_t p = 0; p < planes; ++p, source += source_[0] * source_[1])
         for (int64_t r = 0; r < height_; ++r, tile += row_) {
             const int64_t y = top_ + r;
@@ -72,7 +86,7 @@ void Tiling::fill(const T* source, int64_t planes, T outside, T* tile) const {
             const T* const row = source + y * source_[1];
             // Rows are short, and little is done with them: the processor does not look ahead enough.
             for (int64_t c = 0; c < source_[1]; c += line) __builtin_prefetch(row + c + soon);
-            fill_row(row, outside, tile);
+            fill_row(table, row, outside, tile);
         }
     std::fill(tile, tile + patch_slack, T(0));  // read, never used
 }

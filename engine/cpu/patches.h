@@ -1,6 +1,7 @@
 // How outputs reach into a source plane, and tiles of a source with their padding.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "engine/cpu/convolution.h"
@@ -24,6 +25,9 @@ struct Reach {
     int64_t high() const { return offset.front() < offset.back() ? offset.back() : offset.front(); }
 };
 
+/// As far as any of them reaches, of one step, and as many outputs as the most has.
+Reach joint_reach(std::span<const Reach* const> parts);
+
 /// Of a convolution's outputs: all taps.
 Reach forward_reach(const ConvolutionAxis& axis);
 
@@ -46,7 +50,9 @@ public:
     /// From an output to the next one below.
     int64_t row_step() const { return row_ * down_.step; }
     /// Of every tap within a plane, row-major over the taps.
-    void offsets(int64_t* to) const;
+    void offsets(int64_t* to) const { offsets(down_, across_, to); }
+    /// Of the taps of others that reach no farther.
+    void offsets(const Reach& down, const Reach& across, int64_t* to) const;
     /// The runs of outputs [from, from + count), row-major over the area, as samples of the first plane; at most one
     /// for each row they touch. Returns their number.
     int64_t runs(int64_t from, int64_t count, Run* to) const;
@@ -56,11 +62,12 @@ public:
 
 private:
     template <class T>
-    void fill_row(const T* source, T outside, T* to) const;
+    void fill_row(const ConvolutionTable<T>& table, const T* source, T outside, T* to) const;
 
     const Reach &down_, &across_;
     const int64_t* source_;
     int64_t top_, left_, height_, part_, row_, columns_;
+    int64_t begin_, end_, whole_;  // of a row, what is inside the source; from here in whole steps
 };
 
 /// Areas of about equal size: at least `wanted`, and none whose tile exceeds `most` elements unless it is one row.

@@ -16,15 +16,32 @@ using cpu::PlaneWalk;
 using cpu::Run;
 static_assert(cpu::weight_lanes == canonical_lanes);
 
-// Steps known to the compiler become shuffles.
+// A step known to the compiler becomes shuffles.
 template <class T>
-void every(const T* __restrict from, int64_t step, int64_t n, T* __restrict to) {
-    if (step == 2)
-        for (int64_t i = 0; i < n; ++i) to[i] = from[i * 2];
-    else if (step == 4)
-        for (int64_t i = 0; i < n; ++i) to[i] = from[i * 4];
-    else
-        for (int64_t i = 0; i < n; ++i) to[i] = from[i * step];
+void split(const T* __restrict from, int64_t step, int64_t n, int64_t part, T* to) {
+    if (step == 2) {
+        T* __restrict even = to, * __restrict odd = to + part;
+        for (int64_t i = 0; i < n / 2; ++i) even[i] = from[2 * i], odd[i] = from[2 * i + 1];
+        if (n % 2) even[n / 2] = from[n - 1];
+        return;
+    }
+    for (int64_t q = 0; q < step && q < n; ++q, to += part) {
+        T* __restrict x = to;
+        for (int64_t j = q; j < n; j += step) *x++ = from[j];
+    }
+}
+template <class T>
+void interleave(const T* from, int64_t part, int64_t step, int64_t n, T* __restrict to) {
+    if (step == 2) {
+        const T* __restrict even = from, * __restrict odd = from + part;
+        for (int64_t i = 0; i < n / 2; ++i) to[2 * i] = even[i], to[2 * i + 1] = odd[i];
+        if (n % 2) to[n - 1] = even[n / 2];
+        return;
+    }
+    for (int64_t q = 0; q < step && q < n; ++q, from += part) {
+        const T* __restrict x = from;
+        for (int64_t j = q; j < n; j += step) to[j] = *x++;
+    }
 }
 
 // Whole registers; what a run writes too far, the next one (or the next row) overwrites.
@@ -206,27 +223,46 @@ void largest(const PlaneWalk<T>& x, T* out, int64_t out_row) {
 }
 
 template <class T>
-void largest_tap(const PlaneWalk<T>& x, int32_t* taps) {
+struct LargestTap {
     using V = Vec<T>;
     using I = typename V::Int;
     using Int = typename IntOf<T>::type;
-    Int found[V::lanes];
-    for (int64_t c = 0; c < x.columns; c += V::lanes) {
-        V top = V::load(x.tile + c + x.offsets[0]);
-        I tap(Int(0));
-        for (int64_t k = 1; k < x.taps; ++k) {
-            const V v = V::load(x.tile + c + x.offsets[k]);
-            const Mask<T> better = !(v <= top) && top == top;  // v greater or NaN, top a number
-            top = select(better, v, top);
-            tap = select(better.template as<Int>(), I(Int(k)), tap);
+    const PlaneWalk<T>& x;
+    int32_t* taps;
+    struct Best {
+        V top;
+        I tap;
+    };
+    template <int n>
+    MERCER_INLINE void run(int64_t c) const {
+        Best best[n];
+        MERCER_UNROLL for (int j = 0; j < n; ++j)
+            best[j] = {V::load(x.tile + c + j * V::lanes + x.offsets[0]), I(Int(0))};
+        over_taps<T, n>(
+            x, x.tile + c, best, [](Best & b, int64_t k, V v) __attribute__((always_inline)) {
+                const Mask<T> better =
+                    !(v <= b.top) && b.top == b.top;  // v greater or NaN, top a number
+                b.top = select(better, v, b.top);
+                b.tap = select(better.template as<Int>(), I(Int(k)), b.tap);
+            });
+        MERCER_UNROLL for (int j = 0; j < n; ++j) {
+            const int64_t at = c + j * V::lanes, left = x.columns - at;
+            if (left > 0) store(best[j].tap, left < V::lanes ? int(left) : V::lanes, taps + at);
         }
-        if constexpr (sizeof(T) == 4) {
-            tap.store(taps + c, x.columns - c < V::lanes ? int(x.columns - c) : V::lanes);
-            continue;
-        }
-        tap.store(found);
-        for (int j = 0; j < V::lanes && c + j < x.columns; ++j) taps[c + j] = int32_t(found[j]);
     }
+    static MERCER_INLINE void store(I tap, int count, int32_t* to) {
+        if constexpr (sizeof(T) == 4) {
+            tap.store(to, count);
+        } else {
+            Int found[V::lanes];
+            tap.store(found);
+            for (int j = 0; j < count; ++j) to[j] = int32_t(found[j]);
+        }
+    }
+};
+template <class T>
+void largest_tap(const PlaneWalk<T>& x, int32_t* taps) {
+    across<T>(x.columns, LargestTap<T>{x, taps});
 }
 
 // No branches: which it is cannot be foretold.
@@ -242,9 +278,10 @@ void spread_pairs(int64_t columns, const int32_t* __restrict taps, int32_t first
 }
 
 template <class T>
-constexpr cpu::ConvolutionTable<T> table = {every<T>,     pack_columns<T>,      pack_rows<T>,
-                                            correlate<T>, correlate_weights<T>, join_lanes<T>,
-                                            largest<T>,   largest_tap<T>,       spread_pairs<T>};
+constexpr cpu::ConvolutionTable<T> table = {split<T>,       interleave<T>, pack_columns<T>,
+                                            pack_rows<T>,   correlate<T>,  correlate_weights<T>,
+                                            join_lanes<T>,  largest<T>,    largest_tap<T>,
+                                            spread_pairs<T>};
 
 }  // namespace
 
