@@ -210,6 +210,10 @@ void add_convolution(std::vector<Case>& list, bool big) {
                       {{{1, 64, 48, 48}}, {{3, 64, 2, 2}}, {}},       // and across
                       {{{2, 24, 70, 75}}, {{24, 1, 3, 3}}, {.groups = 24, .padding = same}},
                       {{{2, 24, 30, 35}}, {{24, 1, 5, 5}}, {.stride = {2}, .groups = 24}},
+                      {{{2, 8, 9, 40}}, {{8, 1, 5, 5}}, {.groups = 8, .padding = same}},
+                      {{{2, 8, 4, 33}}, {{8, 1, 3, 3}}, {.groups = 8}},
+                      {{{1, 8, 12, 19}}, {{8, 1, 3, 3}}, {.stride = {1, 3}, .groups = 8}},
+                      {{{1, 8, 12, 19}}, {{8, 1, 3, 3}}, {.dilation = {2, 1}, .groups = 8}},
                       {{{2, 32, 20, 20}}, {{36, 8, 3, 3}}, {.groups = 4, .bias = false}}});
         transposed(list, {{{{2, 40, 15, 17}}, {{40, 19, 4, 4}}, {.stride = {2}, .pads = {1}}},
                           {{{3, 70, 67}}, {{70, 33, 5}}, {}}});
@@ -244,6 +248,7 @@ void add_convolution(std::vector<Case>& list, bool big) {
          {{{2, 2, 3, 5}}, {{2, 2, 2, 3}}, {.pads = {1, 0, 2, 1}}},
          {{{1, 4, 5, 5}}, {{2, 2, 3, 3}}, {.pads = {1}, .groups = 2}},
          {{{2, 3, 6, 18}}, {{3, 1, 3, 3}}, {.pads = {1}, .groups = 3}},
+         {{{1, 2, 5, 21}}, {{2, 1, 3, 3}}, {.groups = 2}},
          {{{1, 2, 6, 7}}, {{2, 1, 3, 3}}, {.stride = {2}, .groups = 2, .padding = same}},
          {{{1, 2, 4, 5}, Layout::transposed}, {{2, 2, 2, 2}}}});
     transposed(list,

@@ -1,0 +1,48 @@
+// The outputs of a plane, some registers of a row at a time.
+#pragma once
+
+#include "engine/cpu/canonical.h"
+#include "engine/cpu/convolution_table.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+using cpu::PlaneWalk;
+
+/// `n` registers of outputs side by side: start(j) each, then next(j, k, sample) for every tap.
+template <class T, int n, class Sum, class Step>
+MERCER_INLINE void over_taps(const PlaneWalk<T>& x, const T* from, Sum* sum, Step step) {
+    for (int64_t k = 0; k < x.taps; ++k) {
+        const T* at = from + x.offsets[k];
+        MERCER_UNROLL for (int j = 0; j < n; ++j)
+            step(sum[j], k, Vec<T>::load(at + j * Vec<T>::lanes));
+    }
+}
+/// body.template run<n>(column) over a row, n registers at a time, the last ones partly used.
+template <class T, class Body>
+MERCER_INLINE void across(int64_t columns, Body body) {
+    constexpr int w = Vec<T>::lanes;
+    for (int64_t c = 0; c < columns;) {
+        const int64_t left = (columns - c + w - 1) / w;
+        if (left >= 4) {
+            body.template run<4>(c);
+            c += 4 * w;
+        } else if (left >= 2) {
+            body.template run<2>(c);
+            c += 2 * w;
+        } else {
+            body.template run<1>(c);
+            c += w;
+        }
+    }
+}
+template <class T, class V>
+MERCER_INLINE void store_within(V v, T* row, int64_t at, int64_t columns) {
+    if (at + V::lanes <= columns)
+        v.store(row + at);
+    else if (at < columns)
+        v.store(row + at, int(columns - at));
+}
+
+}  // namespace
+}  // namespace mercer::MERCER_ISA
