@@ -145,7 +145,7 @@ int64_t lu_columnwise(int64_t m, int64_t n, T* a, int64_t apart, int64_t* pivots
     copy_block<T>(h, rest, {upper, rest, 1}, {right, 1, apart});
     if (m > h) {
         // What is below, turned over: rows of the product are columns here.
-        for (int64_t i = 0; i < h * rest; ++i) upper[i] = -upper[i];
+        factor_kernels<T>().negate(h * rest, upper);
         const GemmTable<T>& table = gemm_kernels<T>();
         table.pack_rows(rest, h, upper, 1, rest, strips);
         GemmBlock<T> block{};
@@ -203,11 +203,22 @@ int64_t lu_at(int64_t m, int64_t n, T* a, int64_t row, int64_t* pivots) {
 }  // namespace
 
 template <class T>
-int64_t cholesky_lower(int64_t n, T* a) {
-    if (const int64_t column = cholesky_at<T>(n, {a, n, 1})) return column;
-    parallel_for(n, grain_for(n / 16), [&](int64_t begin, int64_t end) {
-        for (; begin < end; ++begin)
-            std::fill(a + begin * n + begin + 1, a + (begin + 1) * n, T(0));
+int64_t cholesky(int64_t n, const T* a, T* lower) {
+    const auto rows = [&](auto row) {
+        parallel_for(n, grain_for(n / 16), [&](int64_t begin, int64_t end) {
+            for (; begin < end; ++begin) row(begin, lower + begin * n);
+        });
+    };
+    rows([&](int64_t i, T* row) {
+        std::copy_n(a + i * n, i + 1, row);
+        std::fill(row + i + 1, row + n, T(0));
+    });
+    if (const int64_t column = cholesky_at<T>(n, {lower, n, 1})) return column;
+    // Pieces reach over the diagonal.
+    const GemmTable<T>& table = gemm_kernels<T>();
+    const int64_t beyond = std::max(factor_block, piece_rows(table) + table.nr);
+    rows([&](int64_t i, T* row) {
+        std::fill(row + i + 1, row + std::min(n, i + 1 + beyond), T(0));
     });
     return 0;
 }
@@ -247,7 +258,7 @@ void lu_inverse(int64_t n, const T* factors, const int64_t* pivots, T* inverse) 
 }
 
 #define MERCER_FACTOR(T)                                                                 \
-    template int64_t cholesky_lower<T>(int64_t, T*);                                     \
+    template int64_t cholesky<T>(int64_t, const T*, T*);                                 \
     template void solve_triangular<T>(int64_t, int64_t, MatrixView<const T>, bool, bool, \
                                       MatrixView<T>, bool);                              \
     template int64_t lu<T>(int64_t, T*, int64_t*);                                       \

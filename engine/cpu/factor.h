@@ -8,10 +8,10 @@
 
 namespace mercer::cpu {
 
-/// L·Lᵀ = a from the lower triangle of a (n×n, contiguous), in place; zeros above. The order of the first leading minor
+/// lower·lowerᵀ = a from the lower triangle of a (n×n, both contiguous); zeros above. The order of the first leading minor
 /// that is not positive, or 0. n³/3 flops.
 template <class T>
-int64_t cholesky_lower(int64_t n, T* a);
+int64_t cholesky(int64_t n, const T* a, T* lower);
 
 /// T·X = b in place, b n×k, T lower (else upper) triangular, its other half not read; `identity`: b is the first k columns
 /// of the identity, T lower. n²k flops (then n³/3 of k = n).

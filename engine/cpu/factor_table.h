@@ -19,6 +19,7 @@ struct FactorKernels {
     /// P·a = L·U in place, partial pivoting, on rows × columns (at most lu_columns); element (i, j) at a[i + j·a_col]. At
     /// step j row pivots[j] was exchanged with row j. The first column whose pivot is zero or NaN, or `columns`.
     int64_t (*lu)(int64_t rows, int64_t columns, T* a, int64_t a_col, int64_t* pivots);
+    void (*negate)(int64_t n, T* x);
 };
 
 struct FactorTable {

@@ -42,12 +42,18 @@ MatrixView<T> at(MatrixView<T> x, int64_t i, int64_t j) {
 
 inline constexpr int64_t depth = 256;  // of a packed piece
 
-/// c −= a·b, b (k × n) in panels, or (`lower`, m = n) what is of it on and below the diagonal, and a little above.
+/// Rows of c that one piece of subtract_panels() meets.
+template <class T>
+int64_t piece_rows(const GemmTable<T>& table) {
+    return divide_up(96, table.mr) * table.mr;
+}
+
+/// c −= a·b, b (k × n) in panels, or (`lower`, m = n) what is of it on and below the diagonal, and above it less than piece_rows() + nr columns.
 template <class T>
 void subtract_panels(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, const T* b,
                      MatrixView<T> c, bool lower) {
     const GemmTable<T>& table = gemm_kernels<T>();
-    const int64_t nr = table.nr, mr = table.mr, rows = divide_up(96, mr) * mr,
+    const int64_t nr = table.nr, mr = table.mr, rows = piece_rows(table),
                   blocks = divide_up(m, rows);
     parallel_for(blocks, grain_for(rows * n * k / 32), [&](int64_t begin, int64_t end) {
         Scratch scratch;
@@ -59,7 +65,7 @@ void subtract_panels(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, con
                 const int64_t steps = std::min(depth, k - p);
                 const MatrixView<const T> from = at(a, i, p);
                 table.pack_rows(count, steps, from.data, from.row, from.col, strips);
-                for (int64_t e = 0; e < count * steps; ++e) strips[e] = -strips[e];
+                factor_kernels<T>().negate(count * steps, strips);
                 for (int64_t j = 0; j < right; j += nr) {
                     const int64_t columns = std::min(nr, n - j),
                                   width = panel_width(table, columns);
@@ -89,7 +95,7 @@ public:
                     table_.pack_rows(b.rows, std::min(depth, b.solved - p),
                                      t_.data + b.first * t_.row + (b.from + p) * t_.col, t_.row,
                                      t_.col, to + p * b.rows);
-                for (int64_t i = 0; i < b.rows * b.solved; ++i) to[i] = -to[i];
+                factor_kernels<T>().negate(b.rows * b.solved, to);
             }
         });
     }

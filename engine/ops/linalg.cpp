@@ -100,13 +100,14 @@ Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
     const OperationScope scope(name, x);
     check_square(name, x[0]);
     const int64_t n = x[0].size(-1), batch = n ? x[0].count() / (n * n) : 0;
-    const Tensor lower = fresh_copy(x[0]);
+    const Tensor from = x[0].contiguous(), lower = Tensor::empty(from.shape(), from.dtype());
     with_type(lower.dtype(), [&]<class T>(T) {
-        T* a = static_cast<T*>(lower.raw());
+        const T* const a = static_cast<const T*>(from.raw());
+        T* const out = static_cast<T*>(lower.raw());
         for_batch(batch, n * n * n / 8, name,
                   "is not positive definite; is it symmetric, finite, and is its diagonal large "
                   "enough (jitter)?",
-                  [&](int64_t i) { return cpu::cholesky_lower(n, a + i * n * n); });
+                  [&](int64_t i) { return cpu::cholesky(n, a + i * n * n, out + i * n * n); });
     });
     return lower;
 }

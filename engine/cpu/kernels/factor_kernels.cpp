@@ -250,10 +250,16 @@ int64_t lu(int64_t rows, int64_t columns, T* a, int64_t a_col, int64_t* pivots) 
     return columns;
 }
 
+template <class T>
+void negate(int64_t n, T* x) {
+    for (int64_t i = 0; i < n; ++i) x[i] = -x[i];
+}
+
 }  // namespace
 
 extern const cpu::FactorTable factor_table;
-const cpu::FactorTable factor_table = {{substitute<float>, cholesky<float>, lu<float>},
-                                       {substitute<double>, cholesky<double>, lu<double>}};
+const cpu::FactorTable factor_table = {
+    {substitute<float>, cholesky<float>, lu<float>, negate<float>},
+    {substitute<double>, cholesky<double>, lu<double>, negate<double>}};
 
 }  // namespace mercer::MERCER_ISA
