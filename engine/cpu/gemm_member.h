@@ -229,6 +229,13 @@ private:
                 block.ahead[0] = {block.b + block.k * x_.b.row, tiles, 1, each, 0, line};
                 block.ahead[1] = block.ahead[0];
                 block.ahead[1].from += tiles * each;
+            } else if (!block.rows_outer &&
+                       m > t_.mr) {  // a few lines of each row: those of the next panel
+                const int64_t strips = divide_up(m, t_.mr), tiles = strips * (block.n / t_.nr - 1);
+                block.ahead[0] = {block.b + t_.nr, tiles,    strips,
+                                  t_.nr,           x_.b.row, t_.steps * x_.b.row};
+                block.ahead[1] = block.ahead[0];
+                block.ahead[1].from += t_.steps / 2 * x_.b.row;
             }
             t_.multiply(block);
             if (last) finish(part(x_, i, m, from, block.n));

@@ -118,6 +118,9 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     const bool b_met_rarely = x.m <= 2 * mr || (x.b.row <= 4 * nr && x.m <= 6 * mr);
     if (x.b.col == 1 && ((b_small && (mr >= 8 || spreads(x.b.row * size, x.k))) || b_met_rarely))
         plan.packed_from = in_place(table, x.n, x.b) ? x.n : (x.n - 1) / nr * nr;
+    // Rows far apart share few sets of the caches: so many stay there until the next strip meets them.
+    if (plan.packed_from > 0 && !b_small && x.b.row > 4 * nr && x.m > mr)
+        plan.kc = std::min<int64_t>(plan.kc, 128);
     const int64_t rows = std::max(mr, l2 / 16 * 5 / (plan.kc * size) / mr * mr);
     plan.by_columns =
         x.m <= rows && (threads == 1 || x.n > 2 * x.m ||
