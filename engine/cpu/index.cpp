@@ -1,9 +1,11 @@
 #include "engine/cpu/index.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "engine/cpu/join_rows.h"
+#include "engine/cpu/segment.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 
@@ -50,7 +52,7 @@ void ask(const T* p, int64_t cols) {
 
 // Every (outer, inner) is a line by itself: a thread takes some, and goes along j. `fresh`: from zeros on.
 template <class T, class Join>
-void join_lines(const Indexed& a, const T* from, T* to, bool fresh, Join join) {
+bool join_lines(const Indexed& a, const T* from, T* to, bool fresh, Join join) {
     const int64_t packed = packed_columns<T>(a), least = 64 / int64_t(sizeof(T)),
                   wanted = a.outer >= 4 * thread_count() ? 1 : thread_count(),
                   block = packed
@@ -60,6 +62,8 @@ void join_lines(const Indexed& a, const T* from, T* to, bool fresh, Join join) {
                                              least * least,
                                          least),
                   blocks = (a.inner + block - 1) / block;
+    const bool unseen = looks_at_ids(a);
+    std::atomic<bool> good{true};
     parallel_for(a.outer * blocks, grain_for(a.n * std::min(block, a.inner)),
                  [&](int64_t begin, int64_t end) {
                      Scratch scratch;
@@ -77,7 +81,15 @@ void join_lines(const Indexed& a, const T* from, T* to, bool fresh, Join join) {
                          else if (packed)
                              copy_block(plane, a.inner, table, packed, a.size, cols);
                          if (a.inner == 1) {
-                             for (int64_t j = 0; j < a.n; ++j) join(base[ids[j]], line[j]);
+                             constexpr int64_t piece = 2048;
+                             for (int64_t j0 = 0; j0 < a.n; j0 += piece) {
+                                 const int64_t end_of = std::min(a.n, j0 + piece);
+                                 if (unseen && !within(ids + j0, end_of - j0, a.size))
+                                     good = false;
+                                 else
+                                     for (int64_t j = j0; j < end_of; ++j)
+                                         join(base[ids[j]], line[j]);
+                             }
                              continue;
                          }
                          for (int64_t j = 0; j < a.n; ++j, line += a.inner) {
@@ -97,6 +109,7 @@ void join_lines(const Indexed& a, const T* from, T* to, bool fresh, Join join) {
                          if (packed) copy_block(table, packed, plane, a.inner, a.size, cols);
                      }
                  });
+    return good;
 }
 
 template <class T>
@@ -157,11 +170,15 @@ bool pick_blocks(const Indexed& a, DType dtype, const void* from, void* to) {
     return done;
 }
 
-void put(const Indexed& a, DType dtype, const void* from, void* to) {
+bool looks_at_ids(const Indexed& a) { return a.inner == 1 && !a.rows; }
+
+bool put(const Indexed& a, DType dtype, const void* from, void* to) {
+    bool good = true;
     visit_bits(dtype, [&]<class T>(T) {
-        join_lines(a, static_cast<const T*>(from), static_cast<T*>(to), false,
-                   [](T& place, T x) { place = x; });
+        good = join_lines(a, static_cast<const T*>(from), static_cast<T*>(to), false,
+                          [](T& place, T x) { place = x; });
     });
+    return good;
 }
 
 void put_rows(const Indexed& a, DType dtype, const void* x, const void* from, void* to) {
@@ -187,16 +204,16 @@ void put_rows(const Indexed& a, DType dtype, const void* x, const void* from, vo
     });
 }
 
-void add_up(const Indexed& a, DType dtype, const void* from, void* to) {
-    if (a.outer == 1 && a.rows) return join_rows(Reduction::sum, a, 0, dtype, from, to);
+bool add_up(const Indexed& a, DType dtype, const void* from, void* to) {
+    if (a.outer == 1 && a.rows) {
+        join_rows(Reduction::sum, a, 0, dtype, from, to);
+        return true;
+    }
     const auto add = [&]<class T>(T) {
-        join_lines(a, static_cast<const T*>(from), static_cast<T*>(to), true,
-                   [](T& place, T x) { place += x; });
+        return join_lines(a, static_cast<const T*>(from), static_cast<T*>(to), true,
+                          [](T& place, T x) { place += x; });
     };
-    if (dtype == DType::f64)
-        add(double{});
-    else
-        add(float{});
+    return dtype == DType::f64 ? add(double{}) : add(float{});
 }
 
 }  // namespace mercer::cpu

@@ -39,12 +39,6 @@ void for_pieces(const SegmentList& list, int64_t width, Body body) {
                  });
 }
 
-bool within(const int64_t* ids, int64_t count, int64_t n) {
-    int64_t signs = 0;  // id and n − 1 − id are both without a sign
-    for (int64_t k = 0; k < count; ++k) signs |= ids[k] | (n - 1 - ids[k]);
-    return signs >= 0;
-}
-
 /// body(part) over parts of a piece, short enough for their rows to be in cache still after it was seen that all are in
 /// [0, rows); else false.
 template <class Body>
@@ -211,6 +205,10 @@ bool ascending(const int64_t* list, int64_t count) {
         if (falls) good = false;
     });
     return good;
+}
+
+bool within(const int64_t* ids, int64_t count, int64_t n) {
+    return segment_table().within(ids, count, n);
 }
 
 bool all_within(const int64_t* ids, int64_t count, int64_t n) {

@@ -33,6 +33,8 @@ struct SegmentTable {
                          const void* table, void* y);
     void (*times_by_id[2])(const int64_t* ids, int64_t count, int64_t width, const void* x,
                            const void* table, void* y);
+    /// Whether all ids are in [0, n).
+    bool (*within)(const int64_t* ids, int64_t count, int64_t n);
 };
 
 }  // namespace mercer::cpu

@@ -30,10 +30,6 @@ void check_range(const char* operation, const Tensor& index, int axis, int64_t s
     throw ValueError(operation, "index " + std::to_string(*p) + " is outside [0, " +
                                     std::to_string(size) + ") along axis " + std::to_string(axis));
 }
-void check(const char* operation, const Tensor& x, const Tensor& index, int axis, int64_t size) {
-    check_form(operation, x, index);
-    check_range(operation, index, axis, size);
-}
 
 /// Whether the index is the same at every place beside `axis`.
 bool names_rows(const Tensor& index, int axis) {
@@ -88,10 +84,10 @@ bool pick(const Tensor& out, const Tensor& x, const Tensor& index, int axis) {
                          for (int64_t i = 0; dense && i < size && size <= 4 * n;
                               i += 64 / int64_t(sizeof(T)))
                              __builtin_prefetch(from + i);
-                         int64_t signs = 0;
-                         for (int64_t i = 0; i < n; ++i)
-                             signs |= id[i * w] | (size - 1 - id[i * w]);
-                         if (signs < 0)
+                         bool all = w != 1 || cpu::within(id, n, size);
+                         for (int64_t i = 0; w != 1 && i < n; ++i)
+                             all &= id[i * w] >= 0 && id[i * w] < size;
+                         if (!all)
                              good = false;
                          else if (dense)
                              for (int64_t i = 0; i < n; ++i) to[i] = from[id[i]];
@@ -137,20 +133,24 @@ Tensor ScatterAdd::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const Tensor &x = in[0], &index = in[1];
     if (!is_floating(x.dtype()))
         throw DTypeError(name, "works on f32 and f64, got " + std::string(name_of(x.dtype())));
-    check(name, x, index, attrs.axis, attrs.size);
+    check_form(name, x, index);
     Shape shape = x.shape();
     shape[attrs.axis] = attrs.size;
     const Tensor out = Tensor::empty(shape, x.dtype()), source = x.contiguous();
     Tensor ids;
     const cpu::Indexed places = indexed(name, index, x.shape(), attrs.axis, attrs.size, ids);
-    if (out.count()) cpu::add_up(places, x.dtype(), source.raw(), out.raw());
+    if (!out.count() || !cpu::looks_at_ids(places))
+        check_range(name, index, attrs.axis, attrs.size);
+    if (out.count() && !cpu::add_up(places, x.dtype(), source.raw(), out.raw()))
+        check_range(name, index, attrs.axis, attrs.size);  // throws
     return out;
 }
 
 Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     const Tensor &x = in[0], &index = in[1], &source = in[2];
-    check(name, x, index, attrs.axis, x.shape()[attrs.axis]);
+    check_form(name, x, index);
+    const int64_t size = x.shape()[attrs.axis];
     Shape expected = x.shape();
     expected[attrs.axis] = index.shape()[attrs.axis];
     if (!(source.shape() == expected) || source.dtype() != x.dtype())
@@ -161,15 +161,16 @@ Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
                              std::string(name_of(source.dtype())) + to_string(source.shape()));
     const Tensor dense = source.contiguous();
     Tensor ids;
-    const cpu::Indexed places =
-        indexed(name, index, source.shape(), attrs.axis, x.shape()[attrs.axis], ids);
+    const cpu::Indexed places = indexed(name, index, source.shape(), attrs.axis, size, ids);
+    if (!dense.count() || !cpu::looks_at_ids(places)) check_range(name, index, attrs.axis, size);
     if (places.rows && places.inner > 1 && x.is_contiguous() && dense.count()) {
         const Tensor out = Tensor::empty(x.shape(), x.dtype());
         cpu::put_rows(places, x.dtype(), x.raw(), dense.raw(), out.raw());
         return out;
     }
     const Tensor out = x.is_contiguous() ? x.clone() : x.contiguous();
-    if (dense.count()) cpu::put(places, x.dtype(), dense.raw(), out.raw());
+    if (dense.count() && !cpu::put(places, x.dtype(), dense.raw(), out.raw()))
+        check_range(name, index, attrs.axis, size);  // throws
     return out;
 }
 

@@ -138,6 +138,36 @@ TEST_CASE("errors name the operation, the shapes and the fix") {
     CHECK_THROWS_AS(Shape(std::vector<int64_t>(9, 1)), ShapeError);
 }
 
+TEST_CASE("a wrong index is found wherever it stands") {
+    const Shape shape{3, 4500};
+    const Tensor x = Tensor::zeros(shape);
+    for (const int axis : {0, 1})
+        for (const int64_t at : {0, 1, 2047, 2048, 4499, 4500, 9000, 13499})
+            for (const bool above : {false, true}) {
+                const int64_t wrong = above ? shape[axis] : -1;
+                std::vector<int64_t> ids(size_t(x.count()), 2);
+                ids[size_t(at)] = wrong;
+                const Tensor index = Tensor::from(ids, shape);
+                const auto found = [&](auto call) {
+                    try {
+                        call();
+                    } catch (const ValueError& error) {
+                        return std::string(error.what())
+                                   .find("index " + std::to_string(wrong) + " is outside [0, ") !=
+                               std::string::npos;
+                    }
+                    return false;
+                };
+                CAPTURE(axis);
+                CAPTURE(at);
+                CAPTURE(wrong);
+                CHECK(found([&] { gather(x, index, axis); }));
+                CHECK(found([&] { gather(x, transpose(transpose(index).contiguous()), axis); }));
+                CHECK(found([&] { scatter(x, index, x, axis); }));
+                CHECK(found([&] { scatter_add(x, index, axis, shape[axis]); }));
+            }
+}
+
 TEST_CASE("conventions: empty reductions, filtered rows, NaN") {
     constexpr float inf = std::numeric_limits<float>::infinity(),
                     nan = std::numeric_limits<float>::quiet_NaN();

@@ -322,6 +322,13 @@ void times_by_id(const int64_t* ids, int64_t count, int64_t width, const void* x
                static_cast<T*>(to), [](auto a, auto b) { return a * b; });
 }
 
+bool within(const int64_t* ids, int64_t count, int64_t n) {
+    uint64_t signs = 0;  // id and n − 1 − id are both without a sign
+    for (int64_t k = 0; k < count; ++k)
+        signs |= uint64_t(ids[k]) | (uint64_t(n - 1) - uint64_t(ids[k]));
+    return int64_t(signs) >= 0;
+}
+
 }  // namespace
 
 extern const cpu::SegmentTable segment_table;
@@ -336,6 +343,7 @@ const cpu::SegmentTable segment_table = {{{reduce<SumOp, float>, reduce<SumOp, d
                                           {join_by_id<MaxOp, float>, join_by_id<MaxOp, double>},
                                           {join_by_id<MinOp, float>, join_by_id<MinOp, double>}},
                                          {exp_below<float>, exp_below<double>},
-                                         {times_by_id<float>, times_by_id<double>}};
+                                         {times_by_id<float>, times_by_id<double>},
+                                         within};
 
 }  // namespace mercer::MERCER_ISA
