@@ -1,5 +1,7 @@
 // to[i][j] = from[i][j], and conversions. Memory traffic: one read, one write; where source and target are dense along
 // different axes, by squares whose sides are whole cache lines, so that each line moves once.
+#include <type_traits>
+
 #include "engine/cpu/canonical.h"
 #include "engine/cpu/copy_table.h"
 #include "engine/cpu/kernels/turn.h"
@@ -176,8 +178,10 @@ MERCER_INLINE To converted(From x) {
 
 template <class To, class From>
 void convert(void* target, int64_t to_step, const void* source, int64_t from_step, int64_t n) {
+    // A bool as the byte it is: its own conversions go one by one.
+    using Read = std::conditional_t<__is_same(From, bool) && !__is_same(To, bool), uint8_t, From>;
     To* to = static_cast<To*>(target);
-    const From* from = static_cast<const From*>(source);
+    const Read* from = static_cast<const Read*>(source);
     if (to_step == 1 && from_step == 1)
         for (int64_t i = 0; i < n; ++i) to[i] = converted<To>(from[i]);
     else
