@@ -138,6 +138,27 @@ TEST_CASE("errors name the operation, the shapes and the fix") {
     CHECK_THROWS_AS(Shape(std::vector<int64_t>(9, 1)), ShapeError);
 }
 
+TEST_CASE("rows that fall on the same cache sets are turned as others are") {
+    const Restore restore;
+    for (const DType dtype : {DType::f32, DType::f64, DType::i32})
+        for (const int64_t rows : {16, 33, 64, 100})
+            for (const int64_t columns : {512, 1024, 1536, 520})
+                for (const int64_t above : {int64_t{0}, int64_t{1} << 40}) {
+                    cpu::set_streams_above(above);
+                    const Tensor x = reshape(Tensor::arange(rows * columns, dtype),
+                                             {columns, rows}),
+                                 y = cast(transpose(x).contiguous(), DType::f64);
+                    const double* p = y.data<double>();
+                    int64_t wrong = 0;
+                    for (int64_t i = 0; i < rows; ++i)
+                        for (int64_t j = 0; j < columns; ++j)
+                            wrong += p[i * columns + j] != double(j * rows + i);
+                    CAPTURE(rows);
+                    CAPTURE(columns);
+                    CHECK(wrong == 0);
+                }
+}
+
 TEST_CASE("a wrong index is found wherever it stands") {
     const Shape shape{3, 4500};
     const Tensor x = Tensor::zeros(shape);

@@ -77,6 +77,30 @@ void copy_few(T*& to, const T*& from, Plane& p) {
     }
 }
 
+/// Squares by way of the first-level cache, for rows of the target that fall on the same sets of it: stored one by one,
+/// their lines would drive each other out before they are whole. How many rows it took.
+template <class T>
+int64_t copy_by_runs(T* to, const T* from, const Plane& p) {
+    constexpr int64_t side = line / int64_t(sizeof(T)), rows = 2 * side,
+                      run = 1024 / int64_t(sizeof(T)), pitch = run + side;
+    constexpr int lanes = Vec<T>::lanes;
+    alignas(64) T near[rows * pitch];
+    int64_t i0 = 0;
+    for (; i0 + rows <= p.rows; i0 += rows)
+        for (int64_t j0 = 0; j0 < p.cols; j0 += run) {
+            const int64_t cols = p.cols - j0 < run ? p.cols - j0 : run;
+            const T* const f = from + i0 + j0 * p.from_col;
+            for (int64_t j = 0; j < cols; j += side)
+                for (int64_t i = 0; i < rows; i += side)
+                    copy_square(near + i * pitch + j, f + i + j * p.from_col,
+                                {side, side, pitch, 1, 1, p.from_col, true, false});
+            for (int64_t i = 0; i < rows; ++i)
+                for (int64_t j = 0; j < cols; j += lanes)
+                    Vec<T>::load(near + i * pitch + j).store(to + (i0 + i) * p.to_row + j0 + j);
+        }
+    return i0;
+}
+
 template <class T>
 void copy_turned(T* to, const T* from, const Plane& plane) {
     Plane p = plane;
@@ -85,6 +109,11 @@ void copy_turned(T* to, const T* from, const Plane& plane) {
             copy_few<2>(to, from, p);
             copy_few<4>(to, from, p);
             copy_few<8>(to, from, p);
+            if (!p.stream && p.to_row * int64_t(sizeof(T)) % 2048 == 0 &&
+                p.cols % (line / int64_t(sizeof(T))) == 0) {
+                const int64_t done = copy_by_runs(to, from, p);
+                to += done * p.to_row, from += done, p.rows -= done;
+            }
         }
     constexpr int64_t side = line / int64_t(sizeof(T)) < 16 ? line / int64_t(sizeof(T)) : 16;
     for (int64_t j0 = 0; j0 < p.cols; j0 += side)
