@@ -159,6 +159,22 @@ TEST_CASE("rows that fall on the same cache sets are turned as others are") {
                 }
 }
 
+TEST_CASE("every element is repeated so many times") {
+    for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64, DType::boolean})
+        for (const int64_t times : {1, 2, 3, 4, 5, 8, 9})
+            for (const int64_t n : {1, 7, 16, 101}) {
+                const Tensor x = cast(Tensor::arange(n, DType::f64) - 3.0, dtype),
+                             y = cast(repeat(x, times), DType::f64), from = cast(x, DType::f64);
+                REQUIRE(y.shape() == Shape{n * times});
+                int64_t wrong = 0;
+                for (int64_t i = 0; i < n * times; ++i)
+                    wrong += y.data<double>()[i] != from.data<double>()[i / times];
+                CAPTURE(times);
+                CAPTURE(n);
+                CHECK(wrong == 0);
+            }
+}
+
 TEST_CASE("a wrong index is found wherever it stands") {
     const Shape shape{3, 4500};
     const Tensor x = Tensor::zeros(shape);

@@ -146,6 +146,25 @@ MERCER_INLINE void fill_row(T* t, int64_t n, bool stream, Value value) {
     if (j < n) value(j, int(n - j)).store(t + j, int(n - j));
 }
 
+/// Every element n times in a row, n known to the compiler: shuffles.
+template <int n, class T>
+void repeat_each(T* __restrict to, const T* __restrict from, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+#pragma GCC unroll 8
+        for (int k = 0; k < n; ++k) to[n * i + k] = from[i];
+}
+
+/// So few times that rows are parts of a register; false: it is something else.
+template <class T>
+__attribute__((noinline)) bool copy_repeated(T* to, const T* from, const Plane& p) {
+    if (p.from_row != 1 || p.to_col != 1 || p.to_row != p.cols) return false;
+    if (p.cols == 2) return repeat_each<2>(to, from, p.rows), true;
+    if (p.cols == 3) return repeat_each<3>(to, from, p.rows), true;
+    if (p.cols == 4) return repeat_each<4>(to, from, p.rows), true;
+    if (p.cols == 8) return repeat_each<8>(to, from, p.rows), true;
+    return false;
+}
+
 template <class T>
 void copy_rows(T* to, const T* from, const Plane& p) {
     const int64_t n = p.cols, to_col = p.to_col, from_col = p.from_col;
@@ -181,7 +200,10 @@ void copy_rows(T* to, const T* from, const Plane& p) {
 
 template <class T>
 void plane(void* to, const void* from, const Plane& p) {
-    (p.turned ? copy_turned<T> : copy_rows<T>)(static_cast<T*>(to), static_cast<const T*>(from), p);
+    T* const t = static_cast<T*>(to);
+    const T* const f = static_cast<const T*>(from);
+    if (p.from_col == 0 && p.cols <= 8 && copy_repeated(t, f, p)) return;
+    (p.turned ? copy_turned<T> : copy_rows<T>)(t, f, p);
     if (p.stream) stream_fence();
 }
 

@@ -107,7 +107,7 @@ MERCER_INLINE void lane_sums(int64_t k, const T* a, int64_t a_row, const T* b, i
     const T* group[groups];  // every third row, as in Rowwise
     MERCER_UNROLL for (int g = 0; g < groups; ++g) {
         group[g] = a + 3 * g * a_row;
-        asm("" : "+r"(group[g]));
+        hold(group[g]);
     }
     for (; k >= l; k -= l, b += n * l) {
         MERCER_UNROLL for (int h = 0; h < parts; ++h) {

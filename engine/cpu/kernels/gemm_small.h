@@ -52,7 +52,7 @@ void small_tile(const Operands<T>& tile) {
         at.advance(1);
         at.hide();
         b += b_row;
-        asm("" : "+r"(b));
+        hold(b);
     };
     for (int64_t k = tile.k - ends; k > 0; --k) {
         if (asked < rows) ask();

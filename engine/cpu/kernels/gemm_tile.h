@@ -4,6 +4,7 @@
 
 #include "engine/cpu/gemm_table.h"
 #include "engine/cpu/kernels/gemm_pack.h"
+#include "engine/cpu/kernels/held.h"
 #include "engine/simd/vec.h"
 
 // sum = fma(a, b, sum), all three in registers: left to itself the compiler shuffles accumulators
@@ -71,7 +72,7 @@ struct Interleaved {
         : a(first), stride(step), b_row(b_step) {}
     MERCER_INLINE T at(int i, int u) const { return a[i + u * stride]; }
     MERCER_INLINE void advance(int u) { a += u * stride; }
-    MERCER_INLINE void hide() { asm("" : "+r"(a)); }
+    MERCER_INLINE void hide() { hold(a); }
 };
 template <class T, int rows, int vectors>
 struct Rowwise {
@@ -83,18 +84,14 @@ struct Rowwise {
         : stride(step), b_row(b_step) {
         MERCER_UNROLL for (int g = 0; g < groups; ++g) {
             group[g] = first + 3 * g * step;
-            asm(""
-                : "+r"(group[g]));  // keeps the compiler from one pointer per row, which would be
-                                    // spilt
+            hold(group[g]);  // or there is one pointer per row, and they are spilt
         }
     }
     MERCER_INLINE T at(int i, int u) const { return group[i / 3][(i % 3) * stride + u]; }
     MERCER_INLINE void advance(int u) {
         MERCER_UNROLL for (int g = 0; g < groups; ++g) group[g] += u;
     }
-    MERCER_INLINE void hide() {
-        MERCER_UNROLL for (int g = 0; g < groups; ++g) asm("" : "+r"(group[g]));
-    }
+    MERCER_INLINE void hide() { MERCER_UNROLL for (int g = 0; g < groups; ++g) hold(group[g]); }
 };
 
 /// One tile's work.
@@ -130,12 +127,12 @@ struct Accumulators {
                 MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j] = V(T(0));
         } else if (tile.last == w) {
             MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
-                asm("" : "+r"(line));
+                hold(line);
                 MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j] = V::load(line + j * w);
             }
         } else {
             MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
-                asm("" : "+r"(line));
+                hold(line);
                 MERCER_UNROLL for (int j = 0; j < vectors - 1; ++j) sum[i][j] =
                     V::load(line + j * w);
                 sum[i][vectors - 1] = V::load(line + (vectors - 1) * w, tile.last, T(0));
@@ -160,18 +157,18 @@ struct Accumulators {
     MERCER_INLINE void end(T* line, int64_t c_row, int last, bool stream) const {
         if (last != w) {
             MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
-                asm("" : "+r"(line));
+                hold(line);
                 MERCER_UNROLL for (int j = 0; j < vectors - 1; ++j) sum[i][j].store(line + j * w);
                 sum[i][vectors - 1].store(line + (vectors - 1) * w, last);
             }
         } else if (stream) {
             MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
-                asm("" : "+r"(line));
+                hold(line);
                 MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j].stream(line + j * w);
             }
         } else {
             MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
-                asm("" : "+r"(line));
+                hold(line);
                 MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j].store(line + j * w);
             }
         }
