@@ -94,6 +94,7 @@ struct Correlation {
 template <class T>
 void correlate_planes(std::span<const Correlation<T>> parts) {
     const Correlation<T>& first = parts[0];
+    if (first.out_size[0] * first.out_size[1] == 0) return;
     std::vector<const Reach*> downs, acrosses;
     int64_t cost = 0;
     for (const Correlation<T>& x : parts) {
