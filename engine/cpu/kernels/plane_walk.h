@@ -9,7 +9,7 @@ namespace {
 
 using cpu::PlaneWalk;
 
-/// `n` registers of outputs side by side: start(j) each, then next(j, k, sample) for every tap.
+/// `n` registers of outputs side by side: step(sum[j], k, sample) for every tap k.
 template <class T, int n, class Sum, class Step>
 MERCER_INLINE void over_taps(const PlaneWalk<T>& x, const T* from, Sum* sum, Step step) {
     for (int64_t k = 0; k < x.taps; ++k) {
