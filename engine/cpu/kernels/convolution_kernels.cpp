@@ -70,8 +70,8 @@ void pack_rows(const T* tile, const int64_t* columns, int count, const Run* runs
                 if (x >= count) continue;
                 const T* in[n];
                 MERCER_UNROLL for (int i = 0; i < n; ++i) in[i] =
-                    from + columns[x + i < count ? x + i : count - 1] + j;
-                transpose(in, panel + j * width + x, width);
+                    from + columns[x + i < count ? x + i : count - 1];
+                transpose(in, j, panel + j * width + x, width);
             }
         panel += runs[r].length * width;
     }

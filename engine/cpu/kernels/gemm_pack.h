@@ -3,6 +3,7 @@
 // Compiled once per instruction set.
 #pragma once
 
+#include "engine/cpu/kernels/held.h"
 #include "engine/simd/vec.h"
 
 #define MERCER_UNROLL _Pragma("GCC unroll 32")
@@ -59,16 +60,19 @@ MERCER_INLINE void transpose_cells(Wide<T>* v, int apart) {
     }
 }
 
-/// n rows of one register of n elements each: out[p·width + x] = in[x][p], whole registers written
+/// n rows of one register of n elements each: out[p·width + x] = in[x][at + p], whole registers written
 /// in ascending p.
 template <class T>
-MERCER_INLINE void transpose(const T* const in[], T* out, int64_t width) {
+MERCER_INLINE void transpose(const T* const* in, int64_t at, T* out, int64_t width) {
     constexpr int s = 16 / sizeof(T), parts = wide_bytes / 16, n = s * parts;
     Wide<T> r[n];
-    MERCER_UNROLL for (int x = 0; x < n; ++x) __builtin_memcpy(&r[x], in[x], wide_bytes);
+    MERCER_UNROLL for (int x = 0; x < n; ++x) __builtin_memcpy(&r[x], in[x] + at, wide_bytes);
     MERCER_UNROLL for (int g = 0; g < parts; ++g) transpose_cells<T, s, 1>(r + g * s, 1);
     MERCER_UNROLL for (int q = 0; q < s; ++q) transpose_cells<T, parts, s>(r + q, s);
-    MERCER_UNROLL for (int p = 0; p < n; ++p) __builtin_memcpy(out + p * width, &r[p], wide_bytes);
+    MERCER_UNROLL for (int p = 0; p < n; ++p, out += width) {
+        hold(out);  // one pointer that walks, rather than as many as rows, spilt
+        __builtin_memcpy(out, &r[p], wide_bytes);
+    }
 }
 
 /// No panel is wider.
@@ -101,16 +105,12 @@ void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, in
             all[x] = in + (x < count ? x : count - 1) * across;
         for (; p + n <= k; p += n)
             for (int x = (width - 1) / n * n; x >= 0; x -= n) {
-                const T* rows[n];
-                MERCER_UNROLL for (int r = 0; r < n; ++r) {
-                    rows[r] = all[x + r] + p;
-                    __builtin_prefetch(rows[r] + 8 * (64 / sizeof(T)), 0, 2);
-                }
-                if (p + 2 * n <= k || x + n <= width) {
-                    transpose(rows, out + p * width + x, width);
-                    continue;
-                }
-                transpose(rows, square, n);
+                const T* const* const rows = all + x;
+                MERCER_UNROLL for (int r = 0; r < n; ++r)
+                    __builtin_prefetch(rows[r] + p + 8 * (64 / sizeof(T)), 0, 2);
+                const bool whole = p + 2 * n <= k || x + n <= width;
+                transpose(rows, p, whole ? out + p * width + x : square, whole ? width : n);
+                if (whole) continue;
                 for (int q = 0; q < n; ++q) {
                     const int left = width - x;
                     T* const to = out + (p + q) * width + x;
