@@ -62,27 +62,30 @@ struct MinOp {
     }
 };
 
+template <class T>
+MERCER_INLINE T first_lane(Vec<T> v) {
 #if MERCER_SIMD == MERCER_SIMD_SCALAR
-/// The lanes of one register joined: j and j + h for h = lanes/2, … 1.
-template <class Op, class T>
-MERCER_INLINE T across(Vec<T> v) {
     return v.v;
-}
 #else
+    return v.v[0];
+#endif
+}
+
+#if MERCER_SIMD != MERCER_SIMD_SCALAR
 template <int shift, class T, int... i>
 MERCER_INLINE Vec<T> rotated(Vec<T> v, std::integer_sequence<int, i...>) {
     return __builtin_shufflevector(v.v, v.v, ((i + shift) % int(sizeof...(i)))...);
 }
+#endif
 /// The lanes of one register joined: j and j + h for h = lanes/2, … 1.
 template <class Op, class T, int h = Vec<T>::lanes / 2>
 MERCER_INLINE T across(Vec<T> v) {
     if constexpr (h == 0)
-        return v.v[0];
+        return first_lane(v);
     else
         return across<Op, T, h / 2>(
             Op::join(v, rotated<h>(v, std::make_integer_sequence<int, Vec<T>::lanes>())));
 }
-#endif
 
 template <class T, class Op>
 struct Canonical {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/layout.h"
@@ -17,8 +18,6 @@ MERCER_DISPATCH(cpu::VarianceTable, variance_table)
 
 namespace cpu {
 namespace {
-
-constexpr int64_t variance_chunk = 512;  // columns of it stay in the second-level cache
 
 int64_t chunks_of(int64_t n, int64_t chunk) {
     return std::max<int64_t>(1, (n + chunk - 1) / chunk);
@@ -74,7 +73,10 @@ void reduce_chunks(const ReduceKernel& kernel, const Tensor& x, int axis, int64_
     if (!run) keep(unit);
     const Walk walk = plan_walk(kept, strides);
     const int last = walk.shape.rank() - 1;
-    const int64_t side = walk.cols(), lines = walk.rows(), piece = std::min(n, chunk);
+    const int64_t side = walk.cols(), lines = walk.rows();
+    // Chunks of a run that follow one another in memory are met together.
+    const int64_t group = run ? long_chunk / chunk : 1, groups = (chunks + group - 1) / group,
+                  piece = std::min(n, group * chunk);
     int64_t block = run ? long_chunk / std::max<int64_t>(piece, 1) + 1 : 1024;
     if (!run && (side + block - 1) / block * lines * chunks < 32) block = 256;
     const int64_t blocks = (side + block - 1) / block;
@@ -83,28 +85,42 @@ void reduce_chunks(const ReduceKernel& kernel, const Tensor& x, int axis, int64_
     const char* from = static_cast<const char*>(x.raw());
     char* to = static_cast<char*>(out.raw());
     char* also = extra.defined() ? static_cast<char*>(extra.raw()) : nullptr;
-    parallel_for(lines * chunks * blocks, grain_for(std::min(block, side) * piece / 8),
-                 [&](int64_t begin, int64_t end) {
-                     for (int64_t item = begin; item < end; ++item) {
-                         const int64_t first = item % blocks * block, c = item / blocks % chunks;
-                         int64_t at[2];
-                         walk.locate(item / blocks / chunks, at);
-                         const int64_t in_step = walk.strides[0][last],
-                                       out_step = walk.strides[1][last];
-                         const int64_t source = at[0] + first * in_step + c * chunk * stride,
-                                       target = at[1] + first * out_step + c * out.strides()[axis];
-                         const ReduceArgs args{
-                             from + source * element,
-                             std::min(chunk, n - c * chunk),
-                             stride,
-                             std::min(block, side - first),
-                             in_step,
-                             to + target * out_element,
-                             out_step,
-                             also ? also + target * int64_t(size_of(extra.dtype())) : nullptr};
-                         (run ? kernel.run : kernel.columns)(args);
-                     }
-                 });
+    const int64_t extra_element =
+        also ? extra.count() / out.count() * int64_t(size_of(extra.dtype())) : 0;
+    const auto reduce = [&](int64_t source, int64_t size, int64_t count, int64_t in_step,
+                            int64_t target, int64_t out_step) {
+        (run ? kernel.run : kernel.columns)({from + source * element, size, stride, count, in_step,
+                                             to + target * out_element, out_step,
+                                             also ? also + target * extra_element : nullptr});
+    };
+    const int64_t each = out.strides()[axis], in_step = walk.strides[0][last],
+                  out_step = walk.strides[1][last];
+    parallel_for(
+        lines * groups * blocks, grain_for(std::min(block, side) * piece / 8),
+        [&](int64_t begin, int64_t end) {
+            for (int64_t item = begin; item < end; ++item) {
+                const int64_t first = item % blocks * block, c = item / blocks % groups * group,
+                              count = std::min(block, side - first);
+                int64_t at[2];
+                walk.locate(item / blocks / groups, at);
+                int64_t source = at[0] + first * in_step + c * chunk * stride,
+                        target = at[1] + first * out_step + c * each;
+                const int64_t left = std::min(n - c * chunk, group * chunk), whole = left / chunk,
+                              rest = left % chunk;
+                if (whole == 0 || (whole == 1 && rest == 0)) {
+                    reduce(source, left, count, in_step, target, out_step);
+                } else if (rest == 0 && in_step == left && out_step == whole * each) {
+                    reduce(source, chunk, count * whole, chunk, target, each);
+                } else {
+                    for (int64_t k = 0; k < count; ++k, source += in_step, target += out_step) {
+                        reduce(source, chunk, whole, chunk, target, each);
+                        if (rest > 0)
+                            reduce(source + whole * chunk, rest, 1, in_step, target + whole * each,
+                                   out_step);
+                    }
+                }
+            }
+        });
 }
 
 // `axis` to size 1, chunk by chunk; `next` joins results of chunks.
@@ -141,6 +157,13 @@ Tensor count_axis(int op, const Tensor& x, int axis) {
                        op);
 }
 
+// Reduced axes with size 1.
+Shape kept_shape(Shape shape, unsigned axes) {
+    for (int i = 0; i < shape.rank(); ++i)
+        if (axes & (1u << i)) shape[i] = 1;
+    return shape;
+}
+
 // Groups of neighbours, the last first; axes of size 1 between two are no obstacle.
 template <class First, class Then>
 Tensor by_groups(const Tensor& x, unsigned axes, First first, Then then) {
@@ -148,9 +171,7 @@ Tensor by_groups(const Tensor& x, unsigned axes, First first, Then then) {
         const Tensor flat = reshape(x, {x.count(), 1});
         return reshape(first(flat, 1), x.shape());
     }
-    Shape kept = x.shape();
-    for (int i = 0; i < x.rank(); ++i)
-        if (axes & (1u << i)) kept[i] = 1;
+    const Shape kept = kept_shape(x.shape(), axes);
     Tensor y = x;
     bool begun = false;
     for (int i = x.rank() - 1; i >= 0; --i) {
@@ -182,9 +203,7 @@ Tensor as_lines(const Tensor& x, unsigned axes) {
 }
 
 Tensor kept_view(const Tensor& y, const Tensor& x, unsigned axes) {
-    Shape kept = x.shape();
-    for (int i = 0; i < x.rank(); ++i)
-        if (axes & (1u << i)) kept[i] = 1;
+    const Shape kept = kept_shape(x.shape(), axes);
     return y.view(kept, contiguous_strides(kept), y.offset());
 }
 
@@ -231,7 +250,11 @@ Tensor arg(Extremum op, const Tensor& x, unsigned axes) {
     return kept_view(at, x, axes);
 }
 
-std::array<Tensor, 2> moments(const Tensor& x, unsigned axes) {
+std::array<Tensor, 2> moments(const Tensor& x, unsigned axes, bool with_mean) {
+    if (x.count() == 0) {
+        const Shape kept = kept_shape(x.shape(), axes);
+        return {Tensor::full(kept, NAN, x.dtype()), Tensor::zeros(kept, x.dtype())};
+    }
     // Kept axes, then the reduced ones, of which the last group of neighbours is one, cut in pieces.
     int order[Dims::max_rank], kept = 0;
     for (int i = 0; i < x.rank(); ++i)
@@ -251,34 +274,42 @@ std::array<Tensor, 2> moments(const Tensor& x, unsigned axes) {
     const int axis = line.rank() - 1;
     const int64_t n = line.shape()[axis], chunks = chunks_of(n, variance_chunk);
     const Shape shape = with_size(line.shape(), axis, chunks);
-    const Tensor parts = Tensor::empty(shape, x.dtype()), means = Tensor::empty(shape, x.dtype());
-    reduce_chunks(variance_table().kernels[x.dtype() == DType::f64], line, axis, variance_chunk,
-                  parts, means);
+    const Tensor parts = Tensor::empty(shape, x.dtype());
     int64_t results = 1;
     for (int i = 0; i < (axes == 0 ? 1 : kept); ++i) results *= shape[i];
-    const int64_t pieces = results ? parts.count() / results : 0;
-    if (pieces <= 1) return {kept_view(means, x, axes), kept_view(parts, x, axes)};
-    // Σ(x − m)² = Σ_c [Σ(x − m_c)² + n_c (m_c − m)²] with m = Σ n_c m_c / n   (Chan, Golub & LeVeque 1983)
+    const int64_t pieces = parts.count() / results;
+    const bool alone = pieces == 1 && !with_mean;
+    const Tensor near = alone ? Tensor() : Tensor::empty({parts.count(), 2}, x.dtype());
+    reduce_chunks(variance_table().kernels[x.dtype() == DType::f64], line, axis, variance_chunk,
+                  parts, near);
+    if (alone) return {Tensor(), kept_view(parts, x, axes)};
+    // Σ(x − m)² = Σ_c [Σ(x − m_c)² + n_c (m_c − m)²] with m = Σ n_c m_c / n   (Chan, Golub & LeVeque 1983),
+    // all m relative to the first p.
     const Tensor middle = Tensor::empty({results}, x.dtype()),
                  squares = Tensor::empty({results}, x.dtype());
     visit(x.dtype(), [&]<class T>(T) {
-        const T *part = static_cast<const T*>(parts.raw()),
-                *mean = static_cast<const T*>(means.raw());
+        const T* const part = static_cast<const T*>(parts.raw());
+        const T(*const mean)[2] = static_cast<const T(*)[2]>(near.raw());
         parallel_for(results, grain_for(2 * pieces), [&](int64_t begin, int64_t end) {
             const double tail = double(n - (chunks - 1) * variance_chunk);
             const auto size = [&](int64_t c) {
                 return (c + 1) % chunks ? double(variance_chunk) : tail;
             };
             for (int64_t k = begin; k < end; ++k) {
-                const T *p = part + k * pieces, *m = mean + k * pieces;
+                const T* const p = part + k * pieces;
+                const T(*const m)[2] = mean + k * pieces;
+                const double first = double(m[0][0]);
+                const auto apart = [&](int64_t c) {
+                    return double(m[c][0]) - first + double(m[c][1]);
+                };
                 double sum = 0, square = 0;
-                for (int64_t c = 0; c < pieces; ++c) sum += size(c) * double(m[c]);
+                for (int64_t c = 0; c < pieces; ++c) sum += size(c) * apart(c);
                 const double centre = sum / double(n * (pieces / chunks));
                 for (int64_t c = 0; c < pieces; ++c) {
-                    const double d = double(m[c]) - centre;
+                    const double d = apart(c) - centre;
                     square += double(p[c]) + size(c) * d * d;
                 }
-                static_cast<T*>(middle.raw())[k] = T(centre);
+                static_cast<T*>(middle.raw())[k] = T(first + centre);
                 static_cast<T*>(squares.raw())[k] = T(square);
             }
         });

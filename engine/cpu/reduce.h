@@ -21,7 +21,7 @@ Tensor reduce(Reduction op, const Tensor& x, unsigned axes);
 Tensor reduce(Counting op, const Tensor& x, unsigned axes);
 /// The index (i64) in the row-major run of the reduced axes.
 Tensor arg(Extremum op, const Tensor& x, unsigned axes);
-/// m = Σ x/n and Σ(x − m)², in one read of x.
-std::array<Tensor, 2> moments(const Tensor& x, unsigned axes);
+/// m = Σ x/n (only if asked for) and Σ(x − m)², in one read of x.
+std::array<Tensor, 2> moments(const Tensor& x, unsigned axes, bool with_mean);
 
 }  // namespace mercer::cpu

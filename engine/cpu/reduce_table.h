@@ -35,7 +35,9 @@ struct CountTable {
 struct ArgTable {
     ReduceKernel kernels[2][4];
 };
-/// Σ(x − m)², and in `extra` the mean m.   [f32, f64]
+/// Σ(x − m)², m the mean of at most variance_chunk elements; in `extra`, if any, twice as many: a p near m, and m − p.
+/// [f32, f64]
+inline constexpr int64_t variance_chunk = 512;  // a lane's stay in registers
 struct VarianceTable {
     ReduceKernel kernels[2];
 };

@@ -159,7 +159,7 @@ std::array<Tensor, 3> BatchNorm::forward(const Attrs& attrs, std::span<const Ten
     channel_shape(name, x.shape());
     for (const Tensor& t : in.subspan(1)) require_channels(name, t, x);
     const int64_t channels = x.size(1), n = x.count() / channels;
-    const auto [middle, squares] = cpu::moments(x, ((1u << x.rank()) - 1u) & ~2u);
+    const auto [middle, squares] = cpu::moments(x, ((1u << x.rank()) - 1u) & ~2u, true);
     const Tensor mean = reshape(middle, {channels}), var = reshape(squares, {channels}) / double(n);
     Tensor scale = 1.0 / sqrt(var + attrs.epsilon);
     if (in[1].defined()) scale = scale * in[1];

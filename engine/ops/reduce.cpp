@@ -54,7 +54,7 @@ Tensor extremum_index(const char* name, cpu::Extremum op, const Tensor& x, unsig
 Tensor mean_squared_deviation(const char* name, const VarianceAttrs& attrs, const Tensor& x) {
     const OperationScope scope(name, {&x});
     require_floating(name, x);
-    return finished(cpu::moments(x, attrs.axes)[1] / degrees_of_freedom(x.shape(), attrs),
+    return finished(cpu::moments(x, attrs.axes, false)[1] / degrees_of_freedom(x.shape(), attrs),
                     attrs);
 }
 

@@ -82,6 +82,34 @@ MERCER_INLINE Vec<T> joined_turned(const Vec<T> (&v)[most], int n, Prepare prepa
     return part[0];
 }
 
+/// The first `count` lanes, the others zero.
+template <class T>
+MERCER_INLINE Vec<T> load_piece(const T* p, int count) {
+    return count == Vec<T>::lanes ? Vec<T>::load(p) : Vec<T>::load(p, count, T(0));
+}
+template <class T>
+MERCER_INLINE void store_piece(Vec<T> v, T* p, int count) {
+    if (count == Vec<T>::lanes)
+        v.store(p);
+    else
+        v.store(p, count);
+}
+/// Calls body(c, count) for each register-wide piece of [0, size).
+template <class T, class Body>
+MERCER_INLINE void pieces(int64_t size, Body body) {
+    constexpr int lanes = Vec<T>::lanes;
+    int64_t c = 0;
+    for (; c + lanes <= size; c += lanes) body(c, lanes);
+    if (c < size) body(c, int(size - c));
+}
+
+/// Lanes in the order of the tree that joins j and j + h for h = 32, 16, … 1: the one after j; after the last, 0.
+constexpr int next_lane(int j) {
+    int bit = canonical_lanes / 2;
+    for (; j & bit; bit /= 2) j -= bit;
+    return j + bit;
+}
+
 /// Columns of one block: at most `width` of them at a time. `uniform`: prepare is the same for all columns.
 template <class Op, class T, bool uniform, class Prepare>
 struct Columns {
@@ -101,22 +129,6 @@ struct Columns {
             stream(buffer);
     }
 
-    static MERCER_INLINE Vec<T> load(const T* p, int count) {
-        return count == lanes ? Vec<T>::load(p) : Vec<T>::load(p, count, T(0));
-    }
-    static MERCER_INLINE void store(Vec<T> v, T* p, int count) {
-        if (count == lanes)
-            v.store(p);
-        else
-            v.store(p, count);
-    }
-    template <class Body>
-    static MERCER_INLINE void pieces(int64_t size, Body body) {
-        int64_t c = 0;
-        for (; c + lanes <= size; c += lanes) body(c, lanes);
-        if (c < size) body(c, int(size - c));
-    }
-
     // Wide rows are read whole, one canonical lane (rows j, j + 64, …) after the other; lanes are visited in the order of
     // the tree, so that seven rows of partial results suffice.
     void tree(int j, int h, T* buffer) const {
@@ -125,9 +137,10 @@ struct Columns {
         if (j + h >= n) return;  // those lanes hold the identity
         T* right = buffer + width;
         tree(j + h, 2 * h, right);
-        pieces(
+        pieces<T>(
             cols, [&](int64_t c, int count) __attribute__((always_inline)) {
-                store(Op::join(load(buffer + c, count), load(right + c, count)), buffer + c, count);
+                store_piece(Op::join(load_piece(buffer + c, count), load_piece(right + c, count)),
+                            buffer + c, count);
             });
     }
     void lane(int j, T* to) const {
@@ -135,9 +148,9 @@ struct Columns {
         const int64_t step = canonical_lanes * stride;
         int64_t rows = n > j ? (n - j + canonical_lanes - 1) / canonical_lanes : 0;
         if (rows == 0)
-            return pieces(
+            return pieces<T>(
                 cols, [&](int64_t c, int count) __attribute__((always_inline)) {
-                    store(Vec<T>(Op::template identity<T>), to + c, count);
+                    store_piece(Vec<T>(Op::template identity<T>), to + c, count);
                 });
         const int after = next_lane(j);
         bool fresh = true;
@@ -160,23 +173,17 @@ struct Columns {
             fresh = false, rows -= now, row += now * step;
         }
     }
-    /// The lane that tree() visits after j; after the last, 0.
-    static constexpr int next_lane(int j) {
-        int bit = canonical_lanes / 2;
-        for (; j & bit; bit /= 2) j -= bit;
-        return j + bit;
-    }
     /// Some rows of a lane, joined to what it holds, or to the identity.
     template <int rows, bool fresh>
     void pass(const T* row, int64_t step, T* to, const T* next) const {
-        pieces(
+        pieces<T>(
             cols, [&](int64_t c, int count) __attribute__((always_inline)) {
-                Vec<T> v = fresh ? Vec<T>(Op::template identity<T>) : load(to + c, count);
+                Vec<T> v = fresh ? Vec<T>(Op::template identity<T>) : load_piece(to + c, count);
                 for (int k = 0; k < rows; ++k) {
                     __builtin_prefetch(next + k * step + c, 0, 2);
-                    v = Op::join(v, prepare(load(row + k * step + c, count), c));
+                    v = Op::join(v, prepare(load_piece(row + k * step + c, count), c));
                 }
-                store(v, to + c, count);
+                store_piece(v, to + c, count);
             });
     }
 
@@ -185,10 +192,11 @@ struct Columns {
         const int64_t used = n < canonical_lanes ? (n ? n : 1) : canonical_lanes;
         for (int64_t k = 0; k < used * cols; ++k) acc[k] = Op::template identity<T>;
         const auto add = [&](const T* from, T* to, int64_t size) __attribute__((always_inline)) {
-            pieces(
+            pieces<T>(
                 size, [&](int64_t c, int count) __attribute__((always_inline)) {
-                    store(Op::join(load(to + c, count), prepare(load(from + c, count), c)), to + c,
-                          count);
+                    store_piece(Op::join(load_piece(to + c, count),
+                                         prepare(load_piece(from + c, count), c)),
+                                to + c, count);
                 });
         };
         int64_t i = 0;
@@ -198,10 +206,11 @@ struct Columns {
         for (; i < n; ++i) add(x + i * stride, acc + (i % canonical_lanes) * cols, cols);
         for (int64_t half = canonical_lanes / 2; half >= 1; half /= 2) {
             const int64_t joined = used < 2 * half ? (used - half) * cols : half * cols;
-            pieces(
+            pieces<T>(
                 joined < 0 ? 0 : joined, [&](int64_t k, int count) __attribute__((always_inline)) {
-                    store(Op::join(load(acc + k, count), load(acc + half * cols + k, count)),
-                          acc + k, count);
+                    store_piece(Op::join(load_piece(acc + k, count),
+                                         load_piece(acc + half * cols + k, count)),
+                                acc + k, count);
                 });
         }
     }
