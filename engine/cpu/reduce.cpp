@@ -103,21 +103,21 @@ void reduce_chunks(const ReduceKernel& kernel, const Tensor& x, int axis, int64_
                               count = std::min(block, side - first);
                 int64_t at[2];
                 walk.locate(item / blocks / groups, at);
-                int64_t source = at[0] + first * in_step + c * chunk * stride,
-                        target = at[1] + first * out_step + c * each;
+                const int64_t source = at[0] + first * in_step + c * chunk * stride,
+                              target = at[1] + first * out_step + c * each;
                 const int64_t left = std::min(n - c * chunk, group * chunk), whole = left / chunk,
                               rest = left % chunk;
-                if (whole == 0 || (whole == 1 && rest == 0)) {
+                if (left <= chunk) {
                     reduce(source, left, count, in_step, target, out_step);
-                } else if (rest == 0 && in_step == left && out_step == whole * each) {
+                } else if (count == 1 ||
+                           (rest == 0 && in_step == left && out_step == whole * each)) {
                     reduce(source, chunk, count * whole, chunk, target, each);
+                    if (rest > 0)
+                        reduce(source + whole * chunk, rest, 1, 0, target + whole * each, each);
                 } else {
-                    for (int64_t k = 0; k < count; ++k, source += in_step, target += out_step) {
-                        reduce(source, chunk, whole, chunk, target, each);
-                        if (rest > 0)
-                            reduce(source + whole * chunk, rest, 1, in_step, target + whole * each,
-                                   out_step);
-                    }
+                    for (int64_t i = 0; i < left; i += chunk)
+                        reduce(source + i, std::min(chunk, left - i), count, in_step,
+                               target + i / chunk * each, out_step);
                 }
             }
         });

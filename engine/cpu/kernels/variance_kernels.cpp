@@ -1,6 +1,5 @@
-// Σ(x − m)², and the mean m as p + (m − p), p near it. Whole 64s of elements, the same number in each canonical lane, are met once (moments.h): a
-// lane's few elements stay in registers between their sum and their squares. The rest of a run, or a run without whole
-// 64s, is passed over twice, in cache. Memory is read once.
+// Σ(x − m)², and the mean m as p + (m − p), p near it: what is left of the elements is small, and m keeps its digits.
+// Memory is read once.
 #include "engine/cpu/kernels/moments.h"
 
 namespace mercer::MERCER_ISA {
@@ -8,10 +7,13 @@ namespace {
 
 constexpr int most_in_lane = int(cpu::variance_chunk / canonical_lanes);
 
-/// The mean of eight elements, n / 8 apart (or the first): what the others are taken relative to.
+template <class T>
+alignas(64) constexpr T ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+/// The mean of eight elements, n / 8 apart (of few elements, the first): what the others are taken relative to.
 template <class T, class V, class Load>
 MERCER_INLINE V near_mean(int64_t n, Load load) {
-    if (n < 8) return load(0);
+    if (n < canonical_lanes) return load(0);
     V part[8];
     for (int i = 0; i < 8; ++i) part[i] = load(i * (n / 8));
     for (int h = 4; h >= 1; h /= 2)
@@ -19,103 +21,101 @@ MERCER_INLINE V near_mean(int64_t n, Load load) {
     return part[0] * V(T(0.125));
 }
 
-/// Of lanes that hold q elements each, load(i) the i-th relative to p.
+/// Of a lane's `count` elements, load(i) the i-th relative to p.
 template <class T, class Load>
-MERCER_INLINE Moments<T> lane_of(int q, Load load) {
-    return q == most_in_lane ? Moments<T>::template of<most_in_lane>(q, load)
-                             : Moments<T>::template of<0>(q, load);
+MERCER_INLINE Moments<T> lane_of(int count, Vec<T> inverse, Load load) {
+    return count == most_in_lane ? Moments<T>::template of<most_in_lane>(count, inverse, load)
+                                 : Moments<T>::template of<0>(count, inverse, load);
 }
 
-/// Of 64·q elements of a run; `next` comes after.
+/// What a kernel puts out: Σ(x − m)², and p and m − p where they are asked for.
 template <class T>
-MERCER_INLINE Moments<T> moments_of_run(const T* x, int q, Vec<T> p, T each, const T* next) {
-    constexpr int lanes = Vec<T>::lanes, registers = canonical_lanes / lanes;
-    Moments<T> part[registers];
-#pragma GCC unroll 8
-    for (int k = 0; k < registers; ++k) {
-        for (int i = 0; i < q; ++i) __builtin_prefetch(next + i * canonical_lanes + k * lanes);
-        part[k] = lane_of<T>(
-            q, [&](int i) __attribute__((always_inline)) {
-                return Vec<T>::load(x + i * canonical_lanes + k * lanes) - p;
-            });
+struct Results {
+    T *squares, *near;
+    int64_t step;
+    explicit Results(const cpu::ReduceArgs& args)
+        : squares(static_cast<T*>(args.out)),
+          near(static_cast<T*>(args.extra)),
+          step(args.out_step) {}
+
+    MERCER_INLINE void put(int64_t k, int count, Vec<T> p, Vec<T> m, Vec<T> sum) const {
+        put_results(sum, squares + k * step, step, count);
+        if (!near) return;
+        put_results(p, near + 2 * k * step, 2 * step, count);
+        put_results(m, near + 2 * k * step + 1, 2 * step, count);
     }
-    int h = canonical_lanes / 2;
-    for (; h >= lanes; h /= 2)
-        for (int k = 0; k < h / lanes; ++k) part[k].join(part[k + h / lanes], weight_of(h, each));
-    join_across(part[0], each);
-    return part[0];
+};
+
+/// What is left of elements x … x + count − 1 without p and m; nothing in the other lanes.
+template <class T>
+MERCER_INLINE Vec<T> deviation(const T* x, int count, Vec<T> p, Vec<T> m) {
+    if (count == Vec<T>::lanes) return Vec<T>::load(x) - p - m;
+    return (load_piece(x, count) - p - m) * Vec<T>::load(ones<T>, count, T(0));
 }
 
+// Two passes: while a run's squares are summed from cache, memory brings the next run for its mean.
 template <class T>
 void run(const cpu::ReduceArgs& args) {
-    const T size = T(args.n);
-    T* const near = static_cast<T*>(args.extra);  // p, then m − p, of each result
-    T* const out = static_cast<T*>(args.out);
+    const Results<T> results(args);
+    const Vec<T> size(T(args.n)), none(T(0));
+    const T* x = static_cast<const T*>(args.x);
     if (short_rows<T>(args.n, args.count))
         return turned_rows(
-            static_cast<const T*>(args.x), args.n, args.step, args.count,
+            x, args.n, args.step, args.count,
             [&](const auto& v, int n, int64_t k, int rows) __attribute__((always_inline)) {
                 const Vec<T> p = near_mean<T, Vec<T>>(n, [&](int64_t i) { return v[i]; });
                 const Vec<T> m =
                     joined_turned<SumOp>(
                         v, n, [p](Vec<T> e) __attribute__((always_inline)) { return e - p; }) /
-                    Vec<T>(size);
-                const Vec<T> sum = joined_turned<SumOp>(
+                    size;
+                const Vec<T> squares = joined_turned<SumOp>(
                     v, n, [ p, m ](Vec<T> e) __attribute__((always_inline)) {
                         const Vec<T> d = e - p - m;
                         return d * d;
                     });
-                put_results(sum, out + k * args.out_step, args.out_step, rows);
-                if (!near) return;
-                put_results(p, near + 2 * k * args.out_step, 2 * args.out_step, rows);
-                put_results(m, near + 2 * k * args.out_step + 1, 2 * args.out_step, rows);
+                results.put(k, rows, p, m, squares);
             });
-    const int q = int(args.n / canonical_lanes), rest = int(args.n % canonical_lanes);
-    const T whole = T(args.n - rest);
-    const T* x = static_cast<const T*>(args.x);
+    const auto near = [&args](const T* from) {
+        return Vec<T>(near_mean<T, T>(args.n, [from](int64_t i) { return from[i]; }));
+    };
+    if (args.count == 0) return;
+    Vec<T> p = near(x), m;
+    Canonical<T, SumOp> first;
+    canonical_for(
+        first, args.n, [&](Vec<T> & sum, int64_t i, int count) __attribute__((always_inline)) {
+            sum = sum + deviation(x + i, count, p, none);
+        });
+    m = Vec<T>(first.total()) / size;
     for (int64_t k = 0; k < args.count; ++k, x += args.step) {
-        const T p = near_mean<T, T>(args.n, [x](int64_t i) { return x[i]; });
-        Moments<T> all{Vec<T>(T(0)), Vec<T>(T(0))};
-        if (q > 0) all = moments_of_run(x, q, Vec<T>(p), T(1) / whole, x + args.step);
-        if (rest > 0) {
-            T d[canonical_lanes];
-            const T* const from = x + (args.n - rest);
-            pieces<T>(
-                rest, [&](int64_t c, int count) __attribute__((always_inline)) {
-                    store_piece(load_piece(from + c, count) - Vec<T>(p), d + c, count);
-                });
-            const T sum = joined_run<SumOp>(
-                d, rest, T(0), [](Vec<T> v) __attribute__((always_inline)) { return v; });
-            const T m = sum / T(rest);
-            const T squares = joined_run<SumOp>(
-                d, rest, m, [m](Vec<T> v) __attribute__((always_inline)) {
-                    return (v - Vec<T>(m)) * (v - Vec<T>(m));
-                });
-            const Moments<T> more{Vec<T>(sum), Vec<T>(squares)};
-            if (q > 0)
-                all.join_rest(more, whole, T(rest));
-            else
-                all = more;
-        }
-        out[k * args.out_step] = first_lane(all.squares);
-        if (near) {
-            near[2 * k * args.out_step] = p;
-            near[2 * k * args.out_step + 1] = first_lane(all.sum) / size;
-        }
+        const bool last = k + 1 == args.count;
+        const T* const next = last ? x : x + args.step;
+        const Vec<T> p_next = near(next);
+        Canonical<T, SumOp> squares, sum;
+        canonical_run(
+            args.n,
+            [&](int64_t i, int count, Vec<T>& s, Vec<T>& total) __attribute__((always_inline)) {
+                __builtin_prefetch(next + args.step + i);
+                const Vec<T> d = deviation(x + i, count, p, m);
+                s = fma(d, d, s);
+                total = total + deviation(next + i, count, p_next, none);
+            },
+            squares, sum);
+        results.put(k, 1, p, m, Vec<T>(squares.total()));
+        p = p_next;
+        m = Vec<T>(sum.total()) / size;
     }
 }
 
-/// A block of at most `width` columns of 64·q rows, that is q rows in each canonical lane. A buffer holds sums, then
-/// squares.
+/// A block of at most `width` columns. A buffer holds sums, then squares.
 template <class T>
 struct Block {
-    static constexpr int width = int(2048 / sizeof(T)), narrow = int(128 / sizeof(T));
+    static constexpr int width = int(2048 / sizeof(T)), narrow = int(256 / sizeof(T));
     static constexpr int soon = int(1024 / sizeof(T)), buffer_size = 2 * 7 * width;
 
     const T *x, *p;
     int64_t stride;
-    int q, cols;
-    T each;  // 1 / (64·q)
+    int cols;
+    const Lanes<T>& by;
 
     MERCER_INLINE void moments(T* to) const {
         if (stride == cols && cols <= narrow)
@@ -125,23 +125,23 @@ struct Block {
     }
 
 private:
-    /// Columns c … of lanes that hold q rows each, `step` apart from `row` on.
-    MERCER_INLINE void put_lane(const T* row, int64_t step, Vec<T> p, T* sums, T* squares,
-                                int count) const {
+    /// Columns of lanes that hold n rows each, `step` apart from `row` on.
+    MERCER_INLINE void put_lane(const T* row, int64_t step, int n, Vec<T> p_here, T* sums,
+                                T* squares, int count) const {
         const Moments<T> y = lane_of<T>(
-            q, [&](int i) __attribute__((always_inline)) {
-                return load_piece(row + i * step, count) - p;
+            n, Vec<T>(by.inverse[n > by.q]), [&](int i) __attribute__((always_inline)) {
+                return load_piece(row + i * step, count) - p_here;
             });
         store_piece(y.sum, sums, count);
         store_piece(y.squares, squares, count);
     }
-    MERCER_INLINE void join(T* to, const T* other, int64_t apart, int64_t size, int h) const {
-        const Vec<T> weight = weight_of(h, each);
+    MERCER_INLINE void join(T* to, const T* other, int64_t apart, int64_t size, T ratio,
+                            T weight) const {
         pieces<T>(
             size, [&](int64_t c, int count) __attribute__((always_inline)) {
                 Moments<T> y{load_piece(to + c, count), load_piece(to + apart + c, count)};
                 y.join({load_piece(other + c, count), load_piece(other + apart + c, count)},
-                       weight);
+                       Vec<T>(ratio), Vec<T>(weight));
                 store_piece(y.sum, to + c, count);
                 store_piece(y.squares, to + apart + c, count);
             });
@@ -150,74 +150,56 @@ private:
     void tree(int j, int h, T* to) const {
         if (h == canonical_lanes) return lane(j, to);
         tree(j, 2 * h, to);
+        if (by.count(j + h) == 0) return;
         tree(j + h, 2 * h, to + 2 * width);
-        join(to, to + 2 * width, width, cols, h);
+        join(to, to + 2 * width, width, cols, by.ratio[h + j], by.weight[h + j]);
     }
     // Rows that are a power of two apart share the sets of the caches: a lane asks for what is near in its own rows,
     // rather than for the next lane's.
     void lane(int j, T* to) const {
+        const int n = by.count(j);
         const int64_t step = canonical_lanes * stride, ahead = cols < soon ? cols : soon;
         const T *const row = x + j * stride, *const next = x + next_lane(j) * stride - cols;
         pieces<T>(
             cols, [&](int64_t c, int count) __attribute__((always_inline)) {
                 const T* const to_come = (c + ahead < cols ? row : next) + c + ahead;
-                for (int i = 0; i < q; ++i) __builtin_prefetch(to_come + i * step);
-                put_lane(row + c, step, load_piece(p + c, count), to + c, to + width + c, count);
+                for (int i = 0; i < n; ++i) __builtin_prefetch(to_come + i * step);
+                put_lane(row + c, step, n, load_piece(p + c, count), to + c, to + width + c, count);
             });
     }
     // Where few columns fill their rows, 64 rows are one long row.
     void dense(T* to) const {
         constexpr int most = canonical_lanes * narrow;
         alignas(64) T first[most], lanes[2 * most];
-        const int64_t size = canonical_lanes * int64_t(cols);
+        const int64_t size = canonical_lanes * int64_t(cols), longer = by.rest * int64_t(cols);
         for (int64_t c = 0; c < size; ++c) first[c] = c < cols ? p[c] : first[c - cols];
-        pieces<T>(
-            size, [&](int64_t c, int count) __attribute__((always_inline)) {
-                put_lane(x + c, size, load_piece(first + c, count), lanes + c, lanes + most + c,
-                         count);
-            });
+        const auto put = [&](int64_t begin, int64_t end, int n) __attribute__((always_inline)) {
+            pieces<T>(
+                end - begin, [&](int64_t c, int count) __attribute__((always_inline)) {
+                    c += begin;
+                    put_lane(x + c, size, n, load_piece(first + c, count), lanes + c,
+                             lanes + most + c, count);
+                });
+        };
+        if (by.rest > 0) put(0, longer, by.q + 1);
+        if (by.q > 0) put(longer, size, by.q);
         for (int h = canonical_lanes / 2; h >= 1; h /= 2)
-            join(lanes, lanes + h * cols, most, h * int64_t(cols), h);
+            by.runs(h, [&](int begin, int end, T ratio, T weight) {
+                if (weight > T(0))
+                    join(lanes + begin * cols, lanes + (begin + h) * cols, most,
+                         (end - begin) * int64_t(cols), ratio, weight);
+            });
         for (int c = 0; c < cols; ++c) to[c] = lanes[c], to[width + c] = lanes[most + c];
     }
 };
 
-/// Joins `rest` < 64 more rows to what `all` holds of `whole` rows, or puts theirs there.
-template <class T>
-void join_rest(const T* x, int64_t stride, int rest, int cols, const T* p, T whole, T* all) {
-    constexpr int width = Block<T>::width;
-    alignas(64) T sums[8 * Columns<SumOp, T, false, int>::width], mean[width + Vec<T>::lanes];
-    alignas(64) T squares[8 * Columns<SumOp, T, false, int>::width];
-    const auto itself = [&](Vec<T> v, int64_t c) __attribute__((always_inline)) {
-        return v - Vec<T>::load(p + c);
-    };
-    const auto spread_of = [&](Vec<T> v, int64_t c) __attribute__((always_inline)) {
-        const Vec<T> d = v - Vec<T>::load(p + c) - Vec<T>::load(mean + c);
-        return d * d;
-    };
-    Columns<SumOp, T, false, decltype(itself)>{x, rest, stride, cols, itself}.join(sums);
-    for (int i = 0; i < cols; ++i) mean[i] = sums[i] / T(rest);
-    Columns<SumOp, T, false, decltype(spread_of)>{x, rest, stride, cols, spread_of}.join(squares);
-    pieces<T>(
-        cols, [&](int64_t c, int count) __attribute__((always_inline)) {
-            Moments<T> y{load_piece(sums + c, count), load_piece(squares + c, count)};
-            if (whole > T(0)) {
-                Moments<T> before{load_piece(all + c, count), load_piece(all + width + c, count)};
-                before.join_rest(y, whole, T(rest));
-                y = before;
-            }
-            store_piece(y.sum, all + c, count);
-            store_piece(y.squares, all + width + c, count);
-        });
-}
-
 template <class T>
 void columns(const cpu::ReduceArgs& args) {
     constexpr int width = Block<T>::width;
-    const int q = int(args.n / canonical_lanes), rest = int(args.n % canonical_lanes);
-    const T size = T(args.n), whole = T(args.n - rest);
-    T* const near = static_cast<T*>(args.extra);
-    alignas(64) T p[width + Vec<T>::lanes];
+    const Lanes<T> by(args.n);
+    const Results<T> results(args);
+    const Vec<T> size(T(args.n));
+    alignas(64) T p[width];
     alignas(64) T all[Block<T>::buffer_size];
     for (int64_t c = 0; c < args.count; c += width) {
         const int cols = int(args.count - c < width ? args.count - c : width);
@@ -231,14 +213,12 @@ void columns(const cpu::ReduceArgs& args) {
                                 }),
                             p + i, count);
             });
-        if (q > 0) Block<T>{x, p, args.stride, q, cols, T(1) / whole}.moments(all);
-        if (rest > 0)
-            join_rest(x + (args.n - rest) * args.stride, args.stride, rest, cols, p, whole, all);
-        spread(all + width, static_cast<T*>(args.out) + c * args.out_step, args.out_step, cols);
-        for (int i = 0; near && i < cols; ++i) {
-            T* const to = near + 2 * (c + i) * args.out_step;
-            to[0] = p[i], to[1] = all[i] / size;
-        }
+        Block<T>{x, p, args.stride, cols, by}.moments(all);
+        pieces<T>(
+            cols, [&](int64_t i, int count) __attribute__((always_inline)) {
+                results.put(c + i, count, load_piece(p + i, count),
+                            load_piece(all + i, count) / size, load_piece(all + width + i, count));
+            });
     }
 }
 
