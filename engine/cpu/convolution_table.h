@@ -48,8 +48,9 @@ struct ConvolutionTable {
     void (*largest)(const PlaneWalk<T>& x, T* out, int64_t out_row);
     /// taps[c] = the first tap with the largest sample (the first NaN if any), of one row.
     void (*largest_tap)(const PlaneWalk<T>& x, int32_t* taps);
-    /// row[2c + z] = g[c] where taps[c] is `first` + z, else 0.
-    void (*spread_pairs)(int64_t columns, const int32_t* taps, int32_t first, const T* g, T* row);
+    /// Windows of `rows` × 2, side by side: dx = g[c] where the largest of window c stands, else 0. Rows are `row` apart.
+    void (*pair_gradient)(int64_t columns, int64_t rows, const T* x, int64_t row, const T* g,
+                          T* dx);
 };
 
 }  // namespace mercer::cpu

@@ -90,6 +90,27 @@ private:
     std::vector<int64_t> place_;  // of each tap, from the window's first
 };
 
+/// Windows two wide, apart from each other and from padding: every element is written once.
+template <class T>
+void pair_gradients(const ConvolutionAttrs& windows, const T* x, const T* g, int64_t planes,
+                    T* dx) {
+    const cpu::ConvolutionAxis &down = windows.axis[0], &across = windows.axis[1];
+    const int64_t step = down.kernel * across.in, plane = down.in * across.in;
+    parallel_for(planes, grain_for(plane / 4), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const T *from = x + i * plane, *row = g + i * down.out * across.out;
+            T *to = dx + i * plane, *const last = to + plane;
+            for (int64_t r = 0; r < down.out; ++r, from += step, to += step, row += across.out) {
+                cpu::convolution_kernels<T>().pair_gradient(across.out, down.kernel, from,
+                                                            across.in, row, to);
+                for (int64_t y = 0; y < down.kernel; ++y)
+                    std::fill(to + y * across.in + 2 * across.out, to + (y + 1) * across.in, T(0));
+            }
+            std::fill(to, last, T(0));
+        }
+    });
+}
+
 template <class F>
 auto in_dtype(DType dtype, F f) {
     return dtype == DType::f64 ? f(double{}) : f(float{});
@@ -154,6 +175,7 @@ Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotan
     const Tensor x = in.contiguous(), g = cotangent.contiguous();
     const int64_t windows = a.axis[0].out * a.axis[1].out, plane = a.axis[0].in * a.axis[1].in;
     Tensor dx = Tensor::empty(x.shape(), x.dtype());
+    const int64_t planes = x.size(0) * x.size(1);
     const LargestPlaces places(a);
     const cpu::ConvolutionAxis &down = a.axis[0], &across = a.axis[1];
     const auto apart = [](const cpu::ConvolutionAxis& axis) {
@@ -161,27 +183,15 @@ Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotan
     };
     const bool pairs = apart(down) && apart(across) && across.kernel == 2;
     in_dtype(x.dtype(), [&]<class T>(T) {
-        const auto spread = cpu::convolution_kernels<T>().spread_pairs;
         const T* const from = static_cast<const T*>(g.raw());
         T* const to = static_cast<T*>(dx.raw());
+        if (pairs) return pair_gradients(a, static_cast<const T*>(x.raw()), from, planes, to);
         for_largest<T>(
-            a, x,
-            [&](int64_t i) {
-                if (!pairs) std::fill_n(to + i * plane, plane, T(0));
-            },
+            a, x, [&](int64_t i) { std::fill_n(to + i * plane, plane, T(0)); },
             [&](int64_t i, int64_t r, const int32_t* taps) {
                 const T* const row = from + i * windows + r * across.out;
                 T* const into = to + i * plane;
-                if (!pairs)
-                    return places.each(r, taps, [=](int64_t c, int64_t j) { into[j] += row[c]; });
-                // Windows apart: every element is written once.
-                for (int64_t y = 0; y < down.kernel; ++y) {
-                    T* const line = into + (r * down.kernel + y) * across.in;
-                    spread(across.out, taps, int32_t(2 * y), row, line);
-                    std::fill(line + 2 * across.out, line + across.in, T(0));
-                }
-                if (r + 1 == down.out)
-                    std::fill(into + down.out * down.kernel * across.in, into + plane, T(0));
+                places.each(r, taps, [=](int64_t c, int64_t j) { into[j] += row[c]; });
             });
     });
     return dx;

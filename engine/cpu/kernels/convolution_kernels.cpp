@@ -81,7 +81,7 @@ template <class T>
 constexpr cpu::ConvolutionTable<T> table = {split<T>,       interleave<T>, pack_columns<T>,
                                             pack_rows<T>,   correlate<T>,  correlate_weights<T>,
                                             join_lanes<T>,  largest<T>,    largest_tap<T>,
-                                            spread_pairs<T>};
+                                            pair_gradient<T>};
 
 }  // namespace
 

@@ -1,9 +1,6 @@
 // The largest sample of each window of a plane, or which it is.
 #pragma once
 
-#include <bit>
-#include <type_traits>
-
 #include "engine/cpu/kernels/plane_walk.h"
 
 namespace mercer::MERCER_ISA {
@@ -32,6 +29,15 @@ void largest(const PlaneWalk<T>& x, T* out, int64_t out_row) {
         across<T>(x.columns, LargestRow<T>{x, x.tile + r * x.row_step, out + r * out_row});
 }
 
+/// v is there, at tap k: the first of equals, the first NaN.
+template <class T, class Int>
+MERCER_INLINE void consider(Vec<T>& top, Int& tap, Vec<T> v, int64_t k) {
+    const Mask<T> better = !(v <= top) && top == top;  // v greater or NaN, top a number
+    top = select(better, v, top);
+    using I = typename Int::Scalar;
+    tap = select(better.template as<I>(), Int(I(k)), tap);
+}
+
 template <class T>
 struct LargestTap {
     using V = Vec<T>;
@@ -50,10 +56,7 @@ struct LargestTap {
             best[j] = {V::load(x.tile + c + j * V::lanes + x.offsets[0]), I(Int(0))};
         over_taps<T, n>(
             x, x.tile + c, best, [](Best & b, int64_t k, V v) __attribute__((always_inline)) {
-                const Mask<T> better =
-                    !(v <= b.top) && b.top == b.top;  // v greater or NaN, top a number
-                b.top = select(better, v, b.top);
-                b.tap = select(better.template as<Int>(), I(Int(k)), b.tap);
+                consider(b.top, b.tap, v, k);
             });
         MERCER_UNROLL for (int j = 0; j < n; ++j) {
             const int64_t at = c + j * V::lanes, left = x.columns - at;
@@ -75,15 +78,46 @@ void largest_tap(const PlaneWalk<T>& x, int32_t* taps) {
     across<T>(x.columns, LargestTap<T>{x, taps});
 }
 
-// No branches: which it is cannot be foretold.
+// A block of windows at a time, one row after the other, and without branches, for which it is cannot be foretold.
 template <class T>
-void spread_pairs(int64_t columns, const int32_t* __restrict taps, int32_t first,
-                  const T* __restrict g, T* __restrict row) {
-    using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-    for (int64_t c = 0; c < columns; ++c) {
-        const Bits bits = std::bit_cast<Bits>(g[c]);
-        row[2 * c] = std::bit_cast<T>(bits & (Bits(0) - Bits(taps[c] == first)));
-        row[2 * c + 1] = std::bit_cast<T>(bits & (Bits(0) - Bits(taps[c] == first + 1)));
+void pair_gradient(int64_t columns, int64_t rows, const T* __restrict x, int64_t row,
+                   const T* __restrict g, T* __restrict dx) {
+    using V = Vec<T>;
+    using Int = typename V::Int;
+    using I = typename Int::Scalar;
+    constexpr int64_t block = 64;
+    T top[block] = {}, left[block] = {}, right[block] = {}, from[block] = {};
+    I tap[block] = {};
+    for (int64_t c = 0; c < columns; c += block, x += 2 * block, dx += 2 * block, g += block) {
+        const int64_t n = columns - c < block ? columns - c : block;
+        const auto each = [n](auto body) __attribute__((always_inline)) {
+            for (int64_t j = 0; j < n; j += V::lanes) body(j);
+        };
+        for (int64_t j = 0; j < n; ++j) top[j] = x[2 * j], tap[j] = 0, from[j] = g[j];
+        for (int64_t y = 0; y < rows; ++y) {
+            const T* const here = x + y * row;
+            for (int64_t j = 0; j < n; ++j) left[j] = here[2 * j], right[j] = here[2 * j + 1];
+            each([&](int64_t j) __attribute__((always_inline)) {
+                V most = V::load(top + j);
+                Int at = Int::load(tap + j);
+                consider(most, at, V::load(left + j), 2 * y);
+                consider(most, at, V::load(right + j), 2 * y + 1);
+                most.store(top + j);
+                at.store(tap + j);
+            });
+        }
+        for (int64_t y = 0; y < rows; ++y) {
+            each([&](int64_t j) __attribute__((always_inline)) {
+                const V v = V::load(from + j);
+                const Int at = Int::load(tap + j);
+                const auto put = [&](T * to, int64_t k) __attribute__((always_inline)) {
+                    select((at == Int(I(k))).template as<T>(), v, V(T(0))).store(to + j);
+                };
+                put(left, 2 * y), put(right, 2 * y + 1);
+            });
+            T* const to = dx + y * row;
+            for (int64_t j = 0; j < n; ++j) to[2 * j] = left[j], to[2 * j + 1] = right[j];
+        }
     }
 }
 

@@ -8,10 +8,7 @@
 namespace mercer::MERCER_ISA::formula {
 
 struct Tanh {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return tanh(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return tanh(x); }
     static constexpr unsigned needs = needs_output;
     template <class V>
     static MERCER_INLINE V df(V, V y) {
@@ -19,10 +16,7 @@ struct Tanh {
     }
 };
 struct Sigmoid {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return sigmoid(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return sigmoid(x); }
     static constexpr unsigned needs = needs_output;
     template <class V>
     static MERCER_INLINE V df(V, V y) {
@@ -30,10 +24,7 @@ struct Sigmoid {
     }
 };
 struct Softplus {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return softplus(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return softplus(x); }
 };
 /// Derivative 0 at the kink.
 struct Relu {
@@ -45,10 +36,7 @@ struct Relu {
 };
 /// x·Φ(x), exact.
 struct Gelu {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return gelu(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return gelu(x); }
 };
 
 }  // namespace mercer::MERCER_ISA::formula

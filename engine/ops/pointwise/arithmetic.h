@@ -7,40 +7,22 @@
 namespace mercer::MERCER_ISA::formula {
 
 struct Add {
-    template <class V>
-    static MERCER_INLINE V f(V a, V b) {
-        return a + b;
-    }
+    static MERCER_INLINE auto f(auto a, auto b) { return a + b; }
 };
 struct Sub {
-    template <class V>
-    static MERCER_INLINE V f(V a, V b) {
-        return a - b;
-    }
+    static MERCER_INLINE auto f(auto a, auto b) { return a - b; }
 };
 struct Mul {
-    template <class V>
-    static MERCER_INLINE V f(V a, V b) {
-        return a * b;
-    }
+    static MERCER_INLINE auto f(auto a, auto b) { return a * b; }
 };
 struct Div {
-    template <class V>
-    static MERCER_INLINE V f(V a, V b) {
-        return a / b;
-    }
+    static MERCER_INLINE auto f(auto a, auto b) { return a / b; }
 };
 struct Neg {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return -x;
-    }
+    static MERCER_INLINE auto f(auto x) { return -x; }
 };
 struct Square {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return x * x;
-    }
+    static MERCER_INLINE auto f(auto x) { return x * x; }
 };
 
 }  // namespace mercer::MERCER_ISA::formula

@@ -7,23 +7,14 @@
 namespace mercer::MERCER_ISA::formula {
 
 struct Sin {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return sin(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return sin(x); }
 };
 struct Cos {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return cos(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return cos(x); }
 };
 /// tan' = 1 + tan²: the saved output is enough.
 struct Tan {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return tan(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return tan(x); }
     static constexpr unsigned needs = needs_output;
     template <class V>
     static MERCER_INLINE V df(V, V y) {
@@ -32,30 +23,18 @@ struct Tan {
 };
 /// NaN beyond ±1.
 struct Asin {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return asin(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return asin(x); }
 };
 /// NaN beyond ±1.
 struct Acos {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return acos(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return acos(x); }
 };
 struct Atan {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return atan(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return atan(x); }
 };
 /// The angle of the point (x, y), in (−π, π].
 struct Atan2 {
-    template <class V>
-    static MERCER_INLINE V f(V y, V x) {
-        return atan2(y, x);
-    }
+    static MERCER_INLINE auto f(auto y, auto x) { return atan2(y, x); }
 };
 
 }  // namespace mercer::MERCER_ISA::formula

@@ -8,10 +8,7 @@ namespace mercer::MERCER_ISA::formula {
 
 /// exp' = exp: the saved output is the derivative.
 struct Exp {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return exp(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return exp(x); }
     static constexpr unsigned needs = needs_output;
     template <class V>
     static MERCER_INLINE V df(V, V y) {
@@ -19,28 +16,16 @@ struct Exp {
     }
 };
 struct Expm1 {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return expm1(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return expm1(x); }
 };
 struct Log {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return log(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return log(x); }
 };
 struct Log1p {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return log1p(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return log1p(x); }
 };
 struct Exp2 {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return exp2(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return exp2(x); }
     static constexpr unsigned needs = needs_output;
     template <class V>
     static MERCER_INLINE V df(V, V y) {
@@ -48,16 +33,10 @@ struct Exp2 {
     }
 };
 struct Log2 {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return log2(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return log2(x); }
 };
 struct Log10 {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return log10(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return log10(x); }
 };
 
 }  // namespace mercer::MERCER_ISA::formula

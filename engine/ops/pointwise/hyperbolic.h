@@ -6,36 +6,21 @@
 namespace mercer::MERCER_ISA::formula {
 
 struct Sinh {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return sinh(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return sinh(x); }
 };
 struct Cosh {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return cosh(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return cosh(x); }
 };
 struct Asinh {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return asinh(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return asinh(x); }
 };
 /// NaN below 1.
 struct Acosh {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return acosh(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return acosh(x); }
 };
 /// ±∞ at ±1, NaN beyond.
 struct Atanh {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return atanh(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return atanh(x); }
 };
 
 }  // namespace mercer::MERCER_ISA::formula

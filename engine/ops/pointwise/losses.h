@@ -15,10 +15,7 @@ struct SquaredError {
 };
 /// |x − y|
 struct AbsoluteError {
-    template <class V>
-    static MERCER_INLINE V f(V x, V y) {
-        return abs(x - y);
-    }
+    static MERCER_INLINE auto f(auto x, auto y) { return abs(x - y); }
 };
 /// ½m² + δ(|x − y| − m), m = min(|x − y|, δ)
 struct Huber {

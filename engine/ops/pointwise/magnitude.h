@@ -7,30 +7,18 @@ namespace mercer::MERCER_ISA::formula {
 
 /// Derivative sign(x), 0 at the kink.
 struct Abs {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return abs(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return abs(x); }
 };
 struct Sqrt {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return sqrt(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return sqrt(x); }
 };
 /// Larger of two; NaN if either is NaN; at a tie the derivative goes to the first.
 struct Maximum {
-    template <class V>
-    static MERCER_INLINE V f(V a, V b) {
-        return maximum(a, b);
-    }
+    static MERCER_INLINE auto f(auto a, auto b) { return maximum(a, b); }
 };
 /// Smaller of two; NaN if either is NaN; at a tie the derivative goes to the first.
 struct Minimum {
-    template <class V>
-    static MERCER_INLINE V f(V a, V b) {
-        return minimum(a, b);
-    }
+    static MERCER_INLINE auto f(auto a, auto b) { return minimum(a, b); }
 };
 
 }  // namespace mercer::MERCER_ISA::formula

@@ -6,10 +6,7 @@
 namespace mercer::MERCER_ISA::formula {
 
 struct Pow {
-    template <class V>
-    static MERCER_INLINE V f(V x, V y) {
-        return pow(x, y);
-    }
+    static MERCER_INLINE auto f(auto x, auto y) { return pow(x, y); }
 };
 
 }  // namespace mercer::MERCER_ISA::formula

@@ -14,10 +14,7 @@ struct Silu {
     }
 };
 struct LogSigmoid {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return -softplus(-x);
-    }
+    static MERCER_INLINE auto f(auto x) { return -softplus(-x); }
 };
 struct LeakyRelu {
     template <class V>

@@ -23,10 +23,7 @@ struct Step {
     }
 };
 struct Round : Step {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return round_even(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return round_even(x); }
 };
 struct Floor : Step {
     template <class V>

@@ -6,10 +6,7 @@
 namespace mercer::MERCER_ISA::formula {
 
 struct Erf {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return erf(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return erf(x); }
 };
 
 }  // namespace mercer::MERCER_ISA::formula

@@ -7,24 +7,15 @@ namespace mercer::MERCER_ISA::formula {
 
 /// ∞ at 0, −1, −2, …
 struct Lgamma {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return lgamma(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return lgamma(x); }
 };
 /// ∓∞ at ±0, NaN at −1, −2, …
 struct Digamma {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return digamma(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return digamma(x); }
 };
 /// ∞ at 0, NaN at −1, −2, …
 struct Trigamma {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return polygamma<1>(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return polygamma<1>(x); }
 };
 
 }  // namespace mercer::MERCER_ISA::formula

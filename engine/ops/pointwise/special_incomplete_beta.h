@@ -7,17 +7,11 @@ namespace mercer::MERCER_ISA::formula {
 
 /// The distribution function of Beta(a, b) at x in [0, 1]; NaN for a < 0, b < 0 or another x.
 struct Betainc {
-    template <class V>
-    static MERCER_INLINE V f(V a, V b, V x) {
-        return betainc(a, b, x);
-    }
+    static MERCER_INLINE auto f(auto a, auto b, auto x) { return betainc(a, b, x); }
 };
 /// Its inverse in x.
 struct Betaincinv {
-    template <class V>
-    static MERCER_INLINE V f(V a, V b, V p) {
-        return betaincinv(a, b, p);
-    }
+    static MERCER_INLINE auto f(auto a, auto b, auto p) { return betaincinv(a, b, p); }
 };
 
 }  // namespace mercer::MERCER_ISA::formula

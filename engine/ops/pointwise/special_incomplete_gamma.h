@@ -7,24 +7,15 @@ namespace mercer::MERCER_ISA::formula {
 
 /// The distribution function of Gamma(a) at x ≥ 0; NaN for a < 0 or x < 0.
 struct Gammainc {
-    template <class V>
-    static MERCER_INLINE V f(V a, V x) {
-        return gammainc(a, x);
-    }
+    static MERCER_INLINE auto f(auto a, auto x) { return gammainc(a, x); }
 };
 /// Its complement, relative in the right tail.
 struct Gammaincc {
-    template <class V>
-    static MERCER_INLINE V f(V a, V x) {
-        return gammaincc(a, x);
-    }
+    static MERCER_INLINE auto f(auto a, auto x) { return gammaincc(a, x); }
 };
 /// Its inverse in x: 0 and ∞ at p = 0 and 1.
 struct Gammaincinv {
-    template <class V>
-    static MERCER_INLINE V f(V a, V p) {
-        return gammaincinv(a, p);
-    }
+    static MERCER_INLINE auto f(auto a, auto p) { return gammaincinv(a, p); }
 };
 
 }  // namespace mercer::MERCER_ISA::formula

@@ -7,17 +7,11 @@
 namespace mercer::MERCER_ISA::formula {
 
 struct Erfc {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return erfc(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return erfc(x); }
 };
 /// ±∞ at ±1, NaN beyond.
 struct Erfinv {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return erfinv(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return erfinv(x); }
     static constexpr unsigned needs = needs_output;
     template <class V>
     static MERCER_INLINE V df(V, V y) {
@@ -25,31 +19,19 @@ struct Erfinv {
     }
 };
 struct NormalPdf {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return normal_pdf(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return normal_pdf(x); }
 };
 /// Relative precision in the left tail, down to the smallest subnormal number.
 struct NormalCdf {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return normal_cdf(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return normal_cdf(x); }
 };
 /// −x²/2 − log|x| − … to the left, however far.
 struct LogNormalCdf {
-    template <class V>
-    static MERCER_INLINE V f(V x) {
-        return log_normal_cdf(x);
-    }
+    static MERCER_INLINE auto f(auto x) { return log_normal_cdf(x); }
 };
 /// ∓∞ at 0 and 1, NaN outside; a p near 1 has lost its tail before the call: use −Φ⁻¹(1 − p).
 struct NormalIcdf {
-    template <class V>
-    static MERCER_INLINE V f(V p) {
-        return normal_icdf(p);
-    }
+    static MERCER_INLINE auto f(auto p) { return normal_icdf(p); }
     static constexpr unsigned needs = needs_output;
     template <class V>
     static MERCER_INLINE V df(V, V y) {

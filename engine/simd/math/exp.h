@@ -43,16 +43,18 @@ MERCER_INLINE ExpReduced<T> exp_reduce(Vec<T> x) {
     return {n, first, r, fma(n, Vec<T>(-Ln2<T>::low), first - r)};
 }
 
-/// P with e^r = 1 + r + r² P(r).
+/// P with e^r = 1 + r + r² P(r); `split`: in fewer steps that wait for one another.
+template <bool split = false>
 MERCER_INLINE Vec<float> exp_polynomial(Vec<float> r) {
-    return horner(r, 0x1.fffffap-2f, 0x1.55549p-3f, 0x1.555a22p-5f, 0x1.123b04p-7f,
-                  0x1.695414p-10f);
+    return horner<split>(r, 0x1.fffffap-2f, 0x1.55549p-3f, 0x1.555a22p-5f, 0x1.123b04p-7f,
+                         0x1.695414p-10f);
 }
+template <bool split = false>
 MERCER_INLINE Vec<double> exp_polynomial(Vec<double> r) {
-    return horner(r, 0x1p-1, 0x1.555555555555cp-3, 0x1.5555555555542p-5, 0x1.111111110e9dbp-7,
-                  0x1.6c16c16c1f38bp-10, 0x1.a01a01b459ac7p-13, 0x1.a01a0179300b7p-16,
-                  0x1.71ddee2dbce43p-19, 0x1.27e53bb4c846p-22, 0x1.af6f1026e4de5p-26,
-                  0x1.1ee1b4f00c21ep-29);
+    return horner<split>(r, 0x1p-1, 0x1.555555555555cp-3, 0x1.5555555555542p-5,
+                         0x1.111111110e9dbp-7, 0x1.6c16c16c1f38bp-10, 0x1.a01a01b459ac7p-13,
+                         0x1.a01a0179300b7p-16, 0x1.71ddee2dbce43p-19, 0x1.27e53bb4c846p-22,
+                         0x1.af6f1026e4de5p-26, 0x1.1ee1b4f00c21ep-29);
 }
 
 /// The same with the error relative to e^r − 1.

@@ -39,6 +39,15 @@ MERCER_INLINE Vec<T> horner_split(Vec<T> x, T c0, Rest... rest) {
     return fma(x, horner_even(z, rest...), horner_even(z, c0, rest...));
 }
 
+/// Either of them.
+template <bool split, class T, class... Rest>
+MERCER_INLINE Vec<T> horner(Vec<T> x, T c0, Rest... rest) {
+    if constexpr (split)
+        return horner_split(x, c0, rest...);
+    else
+        return horner(x, c0, rest...);
+}
+
 /// x held below `high` or above `low`; NaN stays NaN.
 template <class T>
 MERCER_INLINE Vec<T> clamp_high(Vec<T> x, T high) {
