@@ -1,0 +1,75 @@
+// The gradient of max pooling against a plain search: the first of equals, the first NaN, windows without anything above
+// −∞, in every way windows may lie.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "engine/functions.h"
+#include "engine/ops/pooling.h"
+
+using namespace mercer;
+
+namespace {
+
+struct Windows {
+    Shape kernel, stride, pads;
+};
+
+/// Where in the plane the largest element of window (r, c) stands.
+int64_t found(const double* plane, int64_t rows, int64_t cols, const Windows& w, int64_t r,
+              int64_t c) {
+    int64_t best = -1;
+    for (int64_t y = 0; y < w.kernel[0]; ++y)
+        for (int64_t z = 0; z < w.kernel[1]; ++z) {
+            const int64_t i = r * w.stride[0] - w.pads[0] + y, j = c * w.stride[1] - w.pads[1] + z;
+            if (i < 0 || i >= rows || j < 0 || j >= cols) continue;
+            const int64_t at = i * cols + j;
+            if (best < 0 ||
+                (!std::isnan(plane[best]) && (plane[at] > plane[best] || std::isnan(plane[at]))))
+                best = at;
+        }
+    return best;
+}
+
+}  // namespace
+
+TEST_CASE("each window's gradient goes to the first of its largest elements") {
+    constexpr int64_t planes = 3;
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const Windows& w : {Windows{{2, 2}, {2, 2}, {0, 0}}, Windows{{1, 2}, {1, 2}, {0, 0}},
+                                 Windows{{3, 2}, {3, 2}, {0, 0}}, Windows{{3, 3}, {2, 2}, {1, 1}},
+                                 Windows{{2, 2}, {1, 1}, {0, 1}}, Windows{{2, 3}, {3, 4}, {1, 0}}})
+            for (const int64_t rows : {6, 7})
+                for (const int64_t cols : {4, 9, 33, 131, 260}) {
+                    std::vector<double> x;
+                    uint64_t state = uint64_t(rows * cols);
+                    for (int64_t i = 0; i < planes * rows * cols; ++i) {
+                        state = state * 6364136223846793005u + 1442695040888963407u;
+                        const uint64_t kind = (state >> 33) % 17;
+                        x.push_back(kind == 0   ? double(NAN)
+                                    : kind <= 6 ? -std::numeric_limits<double>::infinity()
+                                                : double(int64_t(state >> 40) % 3));
+                    }
+                    const Tensor t = cast(Tensor::from(x, {1, planes, rows, cols}), dtype);
+                    const auto attrs =
+                        window_attrs("max_pool2d", 2, t.shape(), w.kernel, w.stride, w.pads);
+                    const Tensor y = MaxPool2d::forward(attrs, std::span<const Tensor>(&t, 1));
+                    const Tensor g = reshape(Tensor::arange(y.count(), dtype, 1), y.shape());
+                    std::vector<double> expected(x.size());
+                    int64_t k = 0;
+                    for (int64_t p = 0; p < planes; ++p)
+                        for (int64_t r = 0; r < y.size(2); ++r)
+                            for (int64_t c = 0; c < y.size(3); ++c) {
+                                const int64_t plane = p * rows * cols;
+                                expected[size_t(plane + found(x.data() + plane, rows, cols, w, r,
+                                                              c))] += double(++k);
+                            }
+                    const Tensor dx = MaxPool2d::backward(attrs, t, g);
+                    INFO(to_string(w.kernel), " every ", to_string(w.stride), " of ", rows, " x ",
+                         cols);
+                    CHECK(all(equal(cast(dx, DType::f64), Tensor::from(expected, t.shape())))
+                              .item<bool>());
+                }
+}
