@@ -3,6 +3,7 @@
 
 #include "engine/cpu/canonical.h"
 #include "engine/cpu/kernels/fetch.h"
+#include "engine/cpu/kernels/row.h"
 #include "engine/cpu/kernels/turn.h"
 #include "engine/cpu/reduce_table.h"
 
@@ -82,27 +83,6 @@ MERCER_INLINE Vec<T> joined_turned(const Vec<T> (&v)[most], int n, Prepare prepa
     return part[0];
 }
 
-/// The first `count` lanes, the others zero.
-template <class T>
-MERCER_INLINE Vec<T> load_piece(const T* p, int count) {
-    return count == Vec<T>::lanes ? Vec<T>::load(p) : Vec<T>::load(p, count, T(0));
-}
-template <class T>
-MERCER_INLINE void store_piece(Vec<T> v, T* p, int count) {
-    if (count == Vec<T>::lanes)
-        v.store(p);
-    else
-        v.store(p, count);
-}
-/// Calls body(c, count) for each register-wide piece of [0, size).
-template <class T, class Body>
-MERCER_INLINE void pieces(int64_t size, Body body) {
-    constexpr int lanes = Vec<T>::lanes;
-    int64_t c = 0;
-    for (; c + lanes <= size; c += lanes) body(c, lanes);
-    if (c < size) body(c, int(size - c));
-}
-
 /// Lanes in the order of the tree that joins j and j + h for h = 32, 16, … 1: the one after j; after the last, 0.
 constexpr int next_lane(int j) {
     int bit = canonical_lanes / 2;
@@ -137,10 +117,10 @@ struct Columns {
         if (j + h >= n) return;  // those lanes hold the identity
         T* right = buffer + width;
         tree(j + h, 2 * h, right);
-        pieces<T>(
+        for_run<T>(
             cols, [&](int64_t c, int count) __attribute__((always_inline)) {
-                store_piece(Op::join(load_piece(buffer + c, count), load_piece(right + c, count)),
-                            buffer + c, count);
+                store(Op::join(load(buffer + c, count, T(0)), load(right + c, count, T(0))),
+                      buffer + c, count);
             });
     }
     void lane(int j, T* to) const {
@@ -148,9 +128,9 @@ struct Columns {
         const int64_t step = canonical_lanes * stride;
         int64_t rows = n > j ? (n - j + canonical_lanes - 1) / canonical_lanes : 0;
         if (rows == 0)
-            return pieces<T>(
+            return for_run<T>(
                 cols, [&](int64_t c, int count) __attribute__((always_inline)) {
-                    store_piece(Vec<T>(Op::template identity<T>), to + c, count);
+                    store(Vec<T>(Op::template identity<T>), to + c, count);
                 });
         const int after = next_lane(j);
         bool fresh = true;
@@ -176,14 +156,14 @@ struct Columns {
     /// Some rows of a lane, joined to what it holds, or to the identity.
     template <int rows, bool fresh>
     void pass(const T* row, int64_t step, T* to, const T* next) const {
-        pieces<T>(
+        for_run<T>(
             cols, [&](int64_t c, int count) __attribute__((always_inline)) {
-                Vec<T> v = fresh ? Vec<T>(Op::template identity<T>) : load_piece(to + c, count);
+                Vec<T> v = fresh ? Vec<T>(Op::template identity<T>) : load(to + c, count, T(0));
                 for (int k = 0; k < rows; ++k) {
                     __builtin_prefetch(next + k * step + c, 0, 2);
-                    v = Op::join(v, prepare(load_piece(row + k * step + c, count), c));
+                    v = Op::join(v, prepare(load(row + k * step + c, count, T(0)), c));
                 }
-                store_piece(v, to + c, count);
+                store(v, to + c, count);
             });
     }
 
@@ -192,11 +172,11 @@ struct Columns {
         const int64_t used = n < canonical_lanes ? (n ? n : 1) : canonical_lanes;
         for (int64_t k = 0; k < used * cols; ++k) acc[k] = Op::template identity<T>;
         const auto add = [&](const T* from, T* to, int64_t size) __attribute__((always_inline)) {
-            pieces<T>(
+            for_run<T>(
                 size, [&](int64_t c, int count) __attribute__((always_inline)) {
-                    store_piece(Op::join(load_piece(to + c, count),
-                                         prepare(load_piece(from + c, count), c)),
-                                to + c, count);
+                    store(Op::join(load(to + c, count, T(0)),
+                                   prepare(load(from + c, count, T(0)), c)),
+                          to + c, count);
                 });
         };
         int64_t i = 0;
@@ -206,11 +186,11 @@ struct Columns {
         for (; i < n; ++i) add(x + i * stride, acc + (i % canonical_lanes) * cols, cols);
         for (int64_t half = canonical_lanes / 2; half >= 1; half /= 2) {
             const int64_t joined = used < 2 * half ? (used - half) * cols : half * cols;
-            pieces<T>(
+            for_run<T>(
                 joined < 0 ? 0 : joined, [&](int64_t k, int count) __attribute__((always_inline)) {
-                    store_piece(Op::join(load_piece(acc + k, count),
-                                         load_piece(acc + half * cols + k, count)),
-                                acc + k, count);
+                    store(Op::join(load(acc + k, count, T(0)),
+                                   load(acc + half * cols + k, count, T(0))),
+                          acc + k, count);
                 });
         }
     }

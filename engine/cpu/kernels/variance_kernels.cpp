@@ -50,7 +50,7 @@ struct Results {
 template <class T>
 MERCER_INLINE Vec<T> deviation(const T* x, int count, Vec<T> p, Vec<T> m) {
     if (count == Vec<T>::lanes) return Vec<T>::load(x) - p - m;
-    return (load_piece(x, count) - p - m) * Vec<T>::load(ones<T>, count, T(0));
+    return (load(x, count, T(0)) - p - m) * Vec<T>::load(ones<T>, count, T(0));
 }
 
 // Two passes: while a run's squares are summed from cache, memory brings the next run for its mean.
@@ -130,20 +130,20 @@ private:
                                 T* squares, int count) const {
         const Moments<T> y = lane_of<T>(
             n, Vec<T>(by.inverse[n > by.q]), [&](int i) __attribute__((always_inline)) {
-                return load_piece(row + i * step, count) - p_here;
+                return load(row + i * step, count, T(0)) - p_here;
             });
-        store_piece(y.sum, sums, count);
-        store_piece(y.squares, squares, count);
+        store(y.sum, sums, count);
+        store(y.squares, squares, count);
     }
     MERCER_INLINE void join(T* to, const T* other, int64_t apart, int64_t size, T ratio,
                             T weight) const {
-        pieces<T>(
+        for_run<T>(
             size, [&](int64_t c, int count) __attribute__((always_inline)) {
-                Moments<T> y{load_piece(to + c, count), load_piece(to + apart + c, count)};
-                y.join({load_piece(other + c, count), load_piece(other + apart + c, count)},
+                Moments<T> y{load(to + c, count, T(0)), load(to + apart + c, count, T(0))};
+                y.join({load(other + c, count, T(0)), load(other + apart + c, count, T(0))},
                        Vec<T>(ratio), Vec<T>(weight));
-                store_piece(y.sum, to + c, count);
-                store_piece(y.squares, to + apart + c, count);
+                store(y.sum, to + c, count);
+                store(y.squares, to + apart + c, count);
             });
     }
     // As Columns::tree(): seven lanes at most are kept at a time.
@@ -160,11 +160,11 @@ private:
         const int n = by.count(j);
         const int64_t step = canonical_lanes * stride, ahead = cols < soon ? cols : soon;
         const T *const row = x + j * stride, *const next = x + next_lane(j) * stride - cols;
-        pieces<T>(
+        for_run<T>(
             cols, [&](int64_t c, int count) __attribute__((always_inline)) {
                 const T* const to_come = (c + ahead < cols ? row : next) + c + ahead;
                 for (int i = 0; i < n; ++i) __builtin_prefetch(to_come + i * step);
-                put_lane(row + c, step, n, load_piece(p + c, count), to + c, to + width + c, count);
+                put_lane(row + c, step, n, load(p + c, count, T(0)), to + c, to + width + c, count);
             });
     }
     // Where few columns fill their rows, 64 rows are one long row.
@@ -174,10 +174,10 @@ private:
         const int64_t size = canonical_lanes * int64_t(cols), longer = by.rest * int64_t(cols);
         for (int64_t c = 0; c < size; ++c) first[c] = c < cols ? p[c] : first[c - cols];
         const auto put = [&](int64_t begin, int64_t end, int n) __attribute__((always_inline)) {
-            pieces<T>(
+            for_run<T>(
                 end - begin, [&](int64_t c, int count) __attribute__((always_inline)) {
                     c += begin;
-                    put_lane(x + c, size, n, load_piece(first + c, count), lanes + c,
+                    put_lane(x + c, size, n, load(first + c, count, T(0)), lanes + c,
                              lanes + most + c, count);
                 });
         };
@@ -204,20 +204,20 @@ void columns(const cpu::ReduceArgs& args) {
     for (int64_t c = 0; c < args.count; c += width) {
         const int cols = int(args.count - c < width ? args.count - c : width);
         const T* const x = static_cast<const T*>(args.x) + c;
-        pieces<T>(
+        for_run<T>(
             cols, [&](int64_t i, int count) __attribute__((always_inline)) {
-                store_piece(near_mean<T, Vec<T>>(
-                                args.n,
-                                [&](int64_t row) __attribute__((always_inline)) {
-                                    return load_piece(x + row * args.stride + i, count);
-                                }),
-                            p + i, count);
+                store(near_mean<T, Vec<T>>(
+                          args.n,
+                          [&](int64_t row) __attribute__((always_inline)) {
+                              return load(x + row * args.stride + i, count, T(0));
+                          }),
+                      p + i, count);
             });
         Block<T>{x, p, args.stride, cols, by}.moments(all);
-        pieces<T>(
+        for_run<T>(
             cols, [&](int64_t i, int count) __attribute__((always_inline)) {
-                results.put(c + i, count, load_piece(p + i, count),
-                            load_piece(all + i, count) / size, load_piece(all + width + i, count));
+                results.put(c + i, count, load(p + i, count, T(0)),
+                            load(all + i, count, T(0)) / size, load(all + width + i, count, T(0)));
             });
     }
 }
