@@ -19,11 +19,13 @@ bool supported(Isa isa) {
         case Isa::scalar: return true;
 #if defined(__x86_64__)
         case Isa::scalar_fma: return __builtin_cpu_supports("fma");
-        case Isa::avx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+        case Isa::avx2:
+            return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                   __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
         case Isa::avx512:
             return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                   __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+                   supported(Isa::avx2);
 #elif defined(__aarch64__)
         case Isa::neon: return true;
 #endif

@@ -76,6 +76,11 @@ template <int shift, class T, int... i>
 MERCER_INLINE Vec<T> rotated(Vec<T> v, std::integer_sequence<int, i...>) {
     return __builtin_shufflevector(v.v, v.v, ((i + shift) % int(sizeof...(i)))...);
 }
+/// Lane i of a where i has no bit h, else of b; with `flip` the lane i ^ h of the same register instead.
+template <int h, int flip, class T, int... i>
+MERCER_INLINE Vec<T> halves(Vec<T> a, Vec<T> b, std::integer_sequence<int, i...>) {
+    return __builtin_shufflevector(a.v, b.v, ((i ^ flip) + (i & h ? int(sizeof...(i)) : 0))...);
+}
 #endif
 /// The lanes of one register joined: j and j + h for h = lanes/2, … 1.
 template <class Op, class T, int h = Vec<T>::lanes / 2>
@@ -87,6 +92,22 @@ MERCER_INLINE T across(Vec<T> v) {
             Op::join(v, rotated<h>(v, std::make_integer_sequence<int, Vec<T>::lanes>())));
 }
 
+/// Lane r: across(v[r]). Of two registers one is made at each step, which has the lanes of both: 2 (lanes − 1) shuffles.
+template <class Op, class T, int lanes, int h = lanes / 2>
+MERCER_INLINE Vec<T> across_each(Vec<T> (&v)[lanes]) {
+    static_assert(lanes == Vec<T>::lanes);
+    if constexpr (h == 0) {
+        return v[0];
+    } else {
+        constexpr std::make_integer_sequence<int, lanes> places;
+#pragma GCC unroll 8
+        for (int r = 0; r < h; ++r)
+            v[r] = Op::join(halves<h, 0>(v[r], v[r + h], places),
+                            halves<h, h>(v[r], v[r + h], places));
+        return across_each<Op, T, lanes, h / 2>(v);
+    }
+}
+
 template <class T, class Op>
 struct Canonical {
     static constexpr int lanes = Vec<T>::lanes, registers = canonical_lanes / lanes;
@@ -95,13 +116,15 @@ struct Canonical {
     MERCER_INLINE Canonical() {
         for (int k = 0; k < registers; ++k) part[k] = Vec<T>(Op::template identity<T>);
     }
-    MERCER_INLINE T total() const {
+    /// The parts joined: what goes across.
+    MERCER_INLINE Vec<T> joined() const {
         Vec<T> p[registers];
         for (int k = 0; k < registers; ++k) p[k] = part[k];
         for (int h = registers / 2; h >= 1; h /= 2)
             for (int k = 0; k < h; ++k) p[k] = Op::join(p[k], p[k + h]);
-        return across<Op>(p[0]);
+        return p[0];
     }
+    MERCER_INLINE T total() const { return across<Op>(joined()); }
 };
 
 /// Calls step(part, i, count) for every register-wide piece of [0, n): `part` is the lane group

@@ -39,8 +39,8 @@ MERCER_INLINE Register<double> or_nan(Register<double> a, Register<double> b) {
     return _mm512_fixupimm_pd(a, b, _mm512_set1_epi64(second_if_nan), 0);
 }
 
-/// The k-mask of the first `count` lanes.
-MERCER_INLINE unsigned first(int count) { return count >= 32 ? ~0u : (1u << count) - 1u; }
+/// The k-mask of the first `count` lanes, without a branch.
+MERCER_INLINE unsigned first(int count) { return _bzhi_u32(~0u, unsigned(count)); }
 
 template <class T>
 MERCER_INLINE Register<T> load(const T* p, int count, Register<T> fill) {

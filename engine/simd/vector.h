@@ -43,7 +43,7 @@ struct Vec {
         __builtin_memcpy(&r.v, p, sizeof r.v);
         return r;
     }
-    /// The first `count` lanes from p, the rest `fill`; memory beyond is not touched.
+    /// The first `count` lanes from p, the rest `fill`; memory beyond is not touched. 0 <= count < 256: of more than lanes, all.
     MERCER_INLINE static Vec load(const T* p, int count, T fill) {
         return native::load(p, count, Vec(fill).v);
     }

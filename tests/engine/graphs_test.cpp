@@ -114,6 +114,38 @@ Tensor same_by_threads(const std::function<Tensor()>& f) {
 
 }  // namespace
 
+TEST_CASE(
+    "a segment of single elements is its elements reduced alone, to the last bit, however long") {
+    // Lengths in no order, and some groups of them short: registers hold as many segments as they have lanes.
+    for (DType dtype : {DType::f32, DType::f64})
+        for (int64_t longest : {3, 15, 20, 40, 70, 300}) {
+            std::vector<int64_t> at{0};
+            for (int64_t s = 0; s < 131; ++s) at.push_back(at.back() + s * s * 37 % (longest + 1));
+            const int64_t e = at.back();
+            std::vector<double> values = randn(Key{1, 1}, {e}, DType::f64).to_vector<double>();
+            for (int64_t k = 0; k < e; ++k)
+                if (k % 101 == 50) values[size_t(k)] = std::nan("");
+            for (size_t s = 3; s + 1 < at.size(); s += 7)  // whose sum is not −0
+                std::fill(&values[size_t(at[s])], &values[size_t(at[s + 1])], -0.0);
+            const Tensor x = cast(Tensor::from(values, {e}), dtype);
+            const Tensor results[] = {segment_sum(x, ids(at)), segment_mean(x, ids(at)),
+                                      segment_max(x, ids(at), 7), segment_min(x, ids(at), 7)};
+            std::vector<Tensor> alone[4];
+            for (size_t s = 0; s + 1 < at.size(); ++s) {
+                const Tensor part = slice(x, 0, at[s], at[s + 1]);
+                const bool some = part.count() > 0;
+                const Tensor zero = Tensor::zeros({}, dtype), seven = zero + 7;
+                alone[0].push_back(some ? sum(part) : zero);
+                alone[1].push_back(some ? mean(part) : zero);
+                alone[2].push_back(some ? max(part) : seven);
+                alone[3].push_back(some ? min(part) : seven);
+            }
+            for (int k = 0; k < 4; ++k)
+                CHECK_MESSAGE(difference(results[k], stack(alone[k], 0)) == "",
+                              "result " << k << " of segments up to " << longest);
+        }
+}
+
 TEST_CASE("many rows by number in no order, in parts: empty ones, infinities, NaN, any width") {
     constexpr double inf = std::numeric_limits<double>::infinity();
     for (int64_t width : {1, 2, 3, 8, 20}) {

@@ -30,7 +30,7 @@ std::atomic<bool> failed = false;
 
 const MathTable& table() {
     const char* name = std::getenv("MERCER_ISA");
-    for (const Isa& isa : isas())
+    for (const MathIsa& isa : isas())
         if (name && isa.name == name) return *isa.table;
     return *isas().back().table;
 }

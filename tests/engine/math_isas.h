@@ -6,27 +6,25 @@
 #include <string>
 #include <vector>
 
+#include "engine/isa.h"
 #include "math_table.h"
 
 namespace mercer::test {
 
-struct Isa {
+struct MathIsa {
     std::string name;
     const MathTable* table;
 };
 
 /// Every instruction set this machine runs; the best one last.
-inline std::vector<Isa> isas() {
-    std::vector<Isa> list{{"scalar", &scalar::math_table}};
+inline std::vector<MathIsa> isas() {
+    std::vector<MathIsa> list{{"scalar", &scalar::math_table}};
 #if defined(__aarch64__)
     list.push_back({"neon", &neon::math_table});
 #elif defined(__x86_64__)
-    if (__builtin_cpu_supports("fma")) list.push_back({"scalar_fma", &scalar_fma::math_table});
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        list.push_back({"avx2", &avx2::math_table});
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-        list.push_back({"avx512", &avx512::math_table});
+    if (is_available(Isa::scalar_fma)) list.push_back({"scalar_fma", &scalar_fma::math_table});
+    if (is_available(Isa::avx2)) list.push_back({"avx2", &avx2::math_table});
+    if (is_available(Isa::avx512)) list.push_back({"avx512", &avx512::math_table});
 #endif
     return list;
 }

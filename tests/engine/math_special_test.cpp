@@ -357,7 +357,7 @@ const Special specials[] = {
 }  // namespace
 
 TEST_CASE_TEMPLATE("elementary functions: special values", T, float, double) {
-    for (const Isa& isa : isas())
+    for (const MathIsa& isa : isas())
         for (const Special& s : specials) {
             // Each value in a full vector and as the only lane of a partial one.
             std::vector<T> x(17, T(s.x)), y(17, T(s.y)), out(17);

@@ -27,7 +27,7 @@ constexpr size_t sample = emulated ? 10'001 : 100'001, small_sample = emulated ?
 template <class T>
 void check_bits(const std::vector<T>& x, const T* y, MathFunction id, const std::vector<T>& want) {
     std::vector<T> out(x.size());
-    for (const Isa& isa : isas()) {
+    for (const MathIsa& isa : isas()) {
         kernels<T>(*isa.table)[id](x.data(), y, out.data(), int64_t(x.size()));
         size_t differing = 0, where = 0;
         for (size_t i = 0; i < x.size(); ++i)

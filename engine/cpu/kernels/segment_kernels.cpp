@@ -80,45 +80,70 @@ MERCER_INLINE void accumulate(const Segments& g, const T* w, const T* x, T empty
 
 constexpr int64_t long_run = 64;  // from here on a run of single elements takes the canonical order
 
-// Single elements, in place: there are no columns to fill a register with. They take the canonical order.
+/// A run of at most `parts` registers, in canonical order, but for what goes across. No branch: where segments end is chance.
+template <int parts, class Op, class T>
+MERCER_INLINE Vec<T> joined_parts(const T* x, int64_t n) {
+    constexpr int lanes = Vec<T>::lanes;
+    const Vec<T> none(Op::template identity<T>);
+    Vec<T> part[parts];
+    for (int k = 0; k < parts; ++k) {
+        const int64_t rest = n - k * lanes;
+        part[k] = Vec<T>::load(x + k * lanes, k ? int(rest & ~(rest >> 63)) : int(rest),
+                               Op::template identity<T>);
+    }
+    part[0] = Op::join(part[0], none);  // as the lanes beyond do
+    for (int h = parts / 2; h >= 1; h /= 2)
+        for (int k = 0; k < h; ++k) part[k] = Op::join(part[k], part[k + h]);
+    return part[0];
+}
+
+// Single elements, in place: there are no columns to fill a register with. They take the canonical order, as many segments
+// at a time as a register has lanes; every cache line is asked for early, wherever segments end.
 template <class Op, class T>
 void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
     constexpr int lanes = Vec<T>::lanes;
-    const auto result = [&](T total, int64_t size) __attribute__((always_inline)) {
-        return size == 0 ? empty : g.mean ? total / T(size) : total;
-    };
-    for (int64_t s = g.begin; s < g.end; ++s) {
-        const int64_t first = g.offsets[s], last = g.offsets[s + 1];
-        fetch_beyond(x + first);
-        if (lanes > 1 && last - first <= 4 * lanes) {  // the parts that are there
-            Vec<T> part[4];
-            const auto load_part = [&](int k) __attribute__((always_inline)) {
-                const int64_t rest = last - first - k * lanes;
-                part[k] = Vec<T>::load(x + first + k * lanes,
-                                       rest < 0       ? 0
-                                       : rest < lanes ? int(rest)
-                                                      : lanes,
-                                       Op::template identity<T>);
-            };
-            load_part(0);
-            load_part(1);
-            part[2] = part[3] = Vec<T>(Op::template identity<T>);
-            if (last - first > 2 * lanes) load_part(2), load_part(3);
-            const T total =
-                across<Op>(Op::join(Op::join(part[0], part[2]), Op::join(part[1], part[3])));
-            out[s] = result(total, last - first);
-            continue;
+    const auto reduce = [&](const int64_t* at, T* to) __attribute__((always_inline)) {
+        int64_t most = 0;
+        T sizes[lanes];
+        for (int r = 0; r < lanes; ++r) {
+            const int64_t n = at[r + 1] - at[r];
+            most = n > most ? n : most;
+            sizes[r] = T(n);
         }
-        Canonical<T, Op> acc;
-        canonical_for(
-            acc,
-            last - first, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-                const T* p = x + first + i;
-                part = Op::join(part, count == Vec<T>::lanes
-                                          ? Vec<T>::load(p)
-                                          : Vec<T>::load(p, count, Op::template identity<T>));
+        for (int64_t i = at[0]; i < at[lanes]; i += 64 / int(sizeof(T))) fetch_beyond(x + i);
+        Vec<T> v[lanes];
+        const auto for_each_run = [&](auto joined) __attribute__((always_inline)) {
+            for (int r = 0; r < lanes; ++r) v[r] = joined(x + at[r], at[r + 1] - at[r]);
+        };
+        if (most <= lanes)
+            for_each_run(joined_parts<1, Op, T>);
+        else if (most <= 2 * lanes)
+            for_each_run(joined_parts<2, Op, T>);
+        else if (most <= 4 * lanes)
+            for_each_run(joined_parts<4, Op, T>);
+        else
+            for_each_run([&](const T* p, int64_t n) __attribute__((always_inline)) {
+                Canonical<T, Op> acc;
+                canonical_for(
+                    acc,
+                    n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
+                        part = Op::join(part, load(p + i, count == lanes ? 0 : count,
+                                                   Op::template identity<T>));
+                    });
+                return acc.joined();
             });
-        out[s] = result(acc.total(), last - first);
+        const Vec<T> size = Vec<T>::load(sizes), total = across_each<Op>(v),
+                     value = g.mean ? total / size : total;
+        select(size == Vec<T>(T(0)), Vec<T>(empty), value).store(to);
+    };
+    int64_t s = g.begin;
+    for (; s + lanes <= g.end; s += lanes) reduce(g.offsets + s, out + s);
+    if (s < g.end) {
+        int64_t at[lanes + 1];
+        T last[lanes];
+        for (int r = 0; r <= lanes; ++r) at[r] = g.offsets[s + r < g.end ? s + r : g.end];
+        reduce(at, last);
+        for (int r = 0; s + r < g.end; ++r) out[s + r] = last[r];
     }
 }
 
