@@ -228,18 +228,14 @@ Tensor arg(Extremum op, const Tensor& x, unsigned axes) {
     const Tensor line = as_lines(x, axes);
     const int axis = line.rank() - 1;
     const ReduceKernel& kernel = arg_table().kernels[int(op)][int(x.dtype())];
-    const auto level = [&](const Tensor& values) {
-        const Shape shape =
-            with_size(values.shape(), axis, chunks_of(values.shape()[axis], long_chunk));
-        std::array<Tensor, 2> out{Tensor::empty(shape, x.dtype()),
-                                  Tensor::empty(shape, DType::i64)};
-        reduce_chunks(kernel, values, axis, long_chunk, out[0], out[1]);
-        return out;
-    };
+    const Shape shape = with_size(line.shape(), axis, chunks_of(line.shape()[axis], long_chunk));
+    const bool chunked = shape[axis] > 1;
+    const Tensor index = Tensor::empty(shape, DType::i64),
+                 best = chunked ? Tensor::empty(shape, x.dtype()) : Tensor();
+    reduce_chunks(kernel, line, axis, long_chunk, index, best);
     // The winner among chunks, and so on up; then the place inside the chunk of each level.
-    const auto [best, index] = level(line);
     Tensor at = index;
-    if (index.shape()[axis] > 1) {
+    if (chunked) {
         const Tensor winner = arg(op, best, 1u << axis);
         at = Tensor::empty(winner.shape(), DType::i64);
         const int64_t chunks = index.shape()[axis];

@@ -31,7 +31,7 @@ struct ReduceTable {
 struct CountTable {
     ReduceKernel kernels[3][5];
 };
-/// The extremum, and in `extra` (i64) the first index where it stands; NaN wins.   [Extremum][f32, f64, i32, i64]
+/// The first index (i64) of the extremum, which `extra`, if any, holds itself; NaN wins.   [Extremum][f32, f64, i32, i64]
 struct ArgTable {
     ReduceKernel kernels[2][4];
 };

@@ -48,6 +48,18 @@ MERCER_INLINE int64_t find(const T* x, int64_t n, T value) {
     return i;
 }
 
+/// A register's places, `rows` of them, `step` apart.
+template <class Index>
+MERCER_INLINE void put_places(Vec<Index> at, int64_t* to, int64_t step, int rows) {
+    constexpr int lanes = Vec<Index>::lanes;
+    Index places[lanes];
+    at.store(places);
+    if (step == 1 && rows == lanes)
+        for (int r = 0; r < lanes; ++r) to[r] = places[r];
+    else
+        for (int r = 0; r < rows; ++r) to[r * step] = places[r];
+}
+
 template <class Way, class T>
 void run(const cpu::ReduceArgs& args) {
     if (short_rows<T>(args.n, args.count))
@@ -62,20 +74,19 @@ void run(const cpu::ReduceArgs& args) {
                     best = select(better, v[i], best);
                     at = select(better.template as<Index>(), Vec<Index>(Index(i)), at);
                 }
-                put_results(best, static_cast<T*>(args.out) + k * args.out_step, args.out_step,
-                            rows);
-                Index places[Vec<T>::lanes];
-                at.store(places);
-                int64_t* to = static_cast<int64_t*>(args.extra) + k * args.out_step;
-                for (int r = 0; r < rows; ++r) to[r * args.out_step] = places[r];
+                put_places(at, static_cast<int64_t*>(args.out) + k * args.out_step, args.out_step,
+                           rows);
+                if (args.extra)
+                    put_results(best, static_cast<T*>(args.extra) + k * args.out_step,
+                                args.out_step, rows);
             });
     for (int64_t k = 0; k < args.count; ++k) {
         const T* x = static_cast<const T*>(args.x) + k * args.step;
         const T best = joined_run<typename Way::Join>(
             x, args.n, Way::Join::template identity<T>,
             [](Vec<T> v) __attribute__((always_inline)) { return v; });
-        static_cast<T*>(args.out)[k * args.out_step] = best;
-        static_cast<int64_t*>(args.extra)[k * args.out_step] = find(x, args.n, best);
+        static_cast<int64_t*>(args.out)[k * args.out_step] = find(x, args.n, best);
+        if (args.extra) static_cast<T*>(args.extra)[k * args.out_step] = best;
     }
 }
 
@@ -118,8 +129,8 @@ void columns(const cpu::ReduceArgs& args) {
             meet<Way, 4>(x + i * args.stride, args.stride, i, cols, best, at);
         for (; i < args.n; ++i) meet<Way, 1>(x + i * args.stride, args.stride, i, cols, best, at);
         for (int c = 0; c < cols; ++c) {
-            static_cast<T*>(args.out)[(c0 + c) * args.out_step] = best[c];
-            static_cast<int64_t*>(args.extra)[(c0 + c) * args.out_step] = at[c];
+            static_cast<int64_t*>(args.out)[(c0 + c) * args.out_step] = at[c];
+            if (args.extra) static_cast<T*>(args.extra)[(c0 + c) * args.out_step] = best[c];
         }
     }
 }
