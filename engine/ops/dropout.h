@@ -9,14 +9,13 @@
 
 namespace mercer {
 
-struct MERCER_API Dropout {
+struct MERCER_API Dropout : Reads<> {
     static constexpr const char* name = "dropout";
     struct Attrs {
         double p;
         Key key;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return 0; }
     template <class X>
     static void vjp(Vjp<X>& c);
 };

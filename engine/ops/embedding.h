@@ -9,13 +9,12 @@
 namespace mercer {
 
 /// Inputs: table [size, width], ids (i64).
-struct MERCER_API Embedding {
+struct MERCER_API Embedding : Reads<input_bit(1)> {
     static constexpr const char* name = "embedding";
     struct Attrs {
         int64_t size, padding;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return input_bit(1); }
     template <class X>
     static void vjp(Vjp<X>& c);
     /// The sum of each row's cotangents in ascending position, in parallel over the table's rows: the

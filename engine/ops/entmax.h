@@ -13,7 +13,7 @@ enum class EntmaxAlpha { two, half_three, any };
 
 /// Inputs: x, and for EntmaxAlpha::any alpha ≥ 1, which broadcasts to x with size 1 along the axis.
 template <EntmaxAlpha kind>
-struct MERCER_API Entmax {
+struct MERCER_API Entmax : Reads<output_bit | (kind == EntmaxAlpha::any ? input_bit(1) : 0)> {
     static constexpr const char* name = kind == EntmaxAlpha::two          ? "sparsemax"
                                         : kind == EntmaxAlpha::half_three ? "entmax15"
                                                                           : "entmax";
@@ -21,9 +21,6 @@ struct MERCER_API Entmax {
         int axis;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) {
-        return output_bit | (kind == EntmaxAlpha::any ? input_bit(1) : 0);
-    }
     template <class X>
     static void vjp(Vjp<X>& c);
     /// dx, and dalpha if wanted: first order only, tested against the text of vjp.
@@ -45,15 +42,13 @@ X entmax_with(const X& x, double alpha) {
 
 /// Inputs: x […, n], target of x's shape, a distribution in each row. Results: of each row its loss;
 /// its largest x, s and Σ (engine/cpu/entmax_table.h).
-struct MERCER_API FenchelYoung {
+struct MERCER_API FenchelYoung
+    : Reads<input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2) | output_bit_of(3)> {
     static constexpr const char* name = "fenchel_young";
     struct Attrs {
         double alpha;
     };
     static std::array<Tensor, 4> forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) {
-        return input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2) | output_bit_of(3);
-    }
     template <class X>
     static void vjp(Vjp<X>& c);
     /// g·(p − y) in one pass: first order only.

@@ -8,37 +8,34 @@
 
 namespace mercer {
 
-struct MERCER_API Gather {
+struct MERCER_API Gather : Reads<input_bit(1)> {
     static constexpr const char* name = "gather";
     struct Attrs {
         int axis;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return input_bit(1); }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
 
-struct MERCER_API ScatterAdd {
+struct MERCER_API ScatterAdd : Reads<input_bit(1)> {
     static constexpr const char* name = "scatter_add";
     struct Attrs {
         int axis;
         int64_t size;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return input_bit(1); }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
 
 /// Inputs: x, index (i64), source.
-struct MERCER_API Scatter {
+struct MERCER_API Scatter : Reads<input_bit(1)> {
     static constexpr const char* name = "scatter";
     struct Attrs {
         int axis;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return input_bit(1); }
     template <class X>
     static void vjp(Vjp<X>& c);
 };

@@ -9,47 +9,43 @@
 
 namespace mercer {
 
-struct MERCER_API Reshape {
+struct MERCER_API Reshape : Reads<> {
     static constexpr const char* name = "reshape";
     struct Attrs {
         Shape shape;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return 0; }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
 
-struct MERCER_API Permute {
+struct MERCER_API Permute : Reads<> {
     static constexpr const char* name = "permute";
     struct Attrs {
         int axes[Dims::max_rank];
         int rank;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return 0; }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
 
-struct MERCER_API BroadcastTo {
+struct MERCER_API BroadcastTo : Reads<> {
     static constexpr const char* name = "broadcast_to";
     struct Attrs {
         Shape shape;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return 0; }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
 
-struct MERCER_API SumTo {
+struct MERCER_API SumTo : Reads<> {
     static constexpr const char* name = "sum_to";
     struct Attrs {
         Shape shape;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return 0; }
     template <class X>
     static void vjp(Vjp<X>& c);
 };

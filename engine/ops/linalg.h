@@ -10,11 +10,10 @@
 namespace mercer {
 
 /// A = L·Lᵀ.
-struct MERCER_API Cholesky {
+struct MERCER_API Cholesky : Reads<output_bit> {
     static constexpr const char* name = "cholesky";
     struct Attrs {};
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return output_bit; }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
@@ -46,21 +45,19 @@ struct MERCER_API Solve {
 };
 
 /// A⁻¹ by LU.
-struct MERCER_API Inverse {
+struct MERCER_API Inverse : Reads<output_bit> {
     static constexpr const char* name = "inverse";
     struct Attrs {};
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return output_bit; }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
 
 /// A = V·diag(λ)·Vᵀ: λ ascending, V's columns.
-struct MERCER_API Eigh {
+struct MERCER_API Eigh : Reads<output_bit_of(0) | output_bit_of(1)> {
     static constexpr const char* name = "eigh";
     struct Attrs {};
     static std::array<Tensor, 2> forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return output_bit_of(0) | output_bit_of(1); }
     template <class X>
     static void vjp(Vjp<X>& c);
 };

@@ -12,13 +12,11 @@
 namespace mercer {
 
 /// Results: log Σ exp x; of each row the largest x and Σ exp(x − largest).
-struct MERCER_API LogSumExp {
+struct MERCER_API LogSumExp
+    : Reads<input_bit(0) | output_bit | output_bit_of(1) | output_bit_of(2)> {
     static constexpr const char* name = "logsumexp";
     using Attrs = ReduceAttrs;
     static std::array<Tensor, 3> forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) {
-        return input_bit(0) | output_bit | output_bit_of(1) | output_bit_of(2);
-    }
     template <class X>
     static void vjp(Vjp<X>& c);
     /// g·exp(x − top)/sum: first order only.
@@ -26,13 +24,12 @@ struct MERCER_API LogSumExp {
                            const Tensor& g);
 };
 
-struct MERCER_API LogSoftmax {
+struct MERCER_API LogSoftmax : Reads<output_bit> {
     static constexpr const char* name = "log_softmax";
     struct Attrs {
         int axis;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return output_bit; }
     template <class X>
     static void vjp(Vjp<X>& c);
     /// g − exp(y)·Σ g: first order only.
@@ -41,7 +38,8 @@ struct MERCER_API LogSoftmax {
 
 /// Inputs: logits […, classes], ids […] (i64). Results: the loss; of each row the largest logit and
 /// Σ exp(x − largest).
-struct MERCER_API CrossEntropy {
+struct MERCER_API CrossEntropy
+    : Reads<input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2)> {
     static constexpr const char* name = "cross_entropy";
     struct Attrs {
         double smoothing;
@@ -49,9 +47,6 @@ struct MERCER_API CrossEntropy {
         LossReduction reduction;
     };
     static std::array<Tensor, 3> forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) {
-        return input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2);
-    }
     template <class X>
     static void vjp(Vjp<X>& c);
     /// w·(softmax − target) by row, written once: first order only.
@@ -63,14 +58,13 @@ struct MERCER_API CrossEntropy {
 };
 
 /// Inputs: log p […, classes], ids […] (i64).
-struct MERCER_API NllLoss {
+struct MERCER_API NllLoss : Reads<input_bit(1)> {
     static constexpr const char* name = "nll_loss";
     struct Attrs {
         int64_t ignore;
         LossReduction reduction;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return input_bit(1); }
     template <class X>
     static void vjp(Vjp<X>& c);
 };

@@ -12,7 +12,8 @@ namespace mercer {
 /// Inputs: x, gain, bias (each may be undefined; of the shape of x's last axes). Results: y; mean and
 /// scale = 1/√(var + ε) of each row.
 template <bool centred>
-struct MERCER_API RowNorm {
+struct MERCER_API RowNorm
+    : Reads<input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2)> {
     static constexpr const char* name = centred ? "layer_norm" : "rms_norm";
     struct Attrs {
         int axes;  // the last ones, over which x is normalised
@@ -24,9 +25,6 @@ struct MERCER_API RowNorm {
         return {gain.defined() ? gain.rank() : bias.defined() ? bias.rank() : 1, epsilon};
     }
     static std::array<Tensor, 3> forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) {
-        return input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2);
-    }
     template <class X>
     static void vjp(Vjp<X>& c);
     /// dx, dgain, dbias in one pass over x and g: first order only, tested against the text of vjp.

@@ -1,6 +1,6 @@
 // The shape of a structural operation.
 //
-//   struct Name {
+//   struct Name : Reads<input_bit(i) | output_bit> {
 //       static constexpr const char* name;
 //       struct Attrs { … };                        trivially copyable
 //       static Tensor forward(const Attrs&, std::span<const Tensor> x);
@@ -8,8 +8,8 @@
 //                                                  checks, infers the shape, computes;
 //                                                  std::array<Tensor, n> for n results
 //       static constexpr unsigned needs(unsigned wanted);
-//                                                  what vjp reads: input_bit(i), output_bit,
-//                                                  output_bit_of(k)
+//                                                  what vjp reads, as Reads has it, where it depends
+//                                                  on what is wanted
 //       template <class X> static void vjp(Vjp<X>&);
 //                                                  in an .inl, once for X = Tensor and X = Var
 //   };
@@ -43,6 +43,11 @@ constexpr unsigned input_bit(int i) { return 1u << i; }
 /// Result k, of at most four: the highest bits, from the top.
 constexpr unsigned output_bit_of(int k) { return 1u << (31 - k); }
 inline constexpr unsigned output_bit = output_bit_of(0);
+/// An operation whose vjp reads these inputs and results, whatever is wanted.
+template <unsigned bits = 0>
+struct Reads {
+    static constexpr unsigned needs(unsigned) { return bits; }
+};
 constexpr bool wants_input(unsigned wanted, int i) { return (wanted >> i) & 1u; }
 
 }  // namespace mercer

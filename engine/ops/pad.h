@@ -17,14 +17,13 @@ inline constexpr auto choice_names<PadMode> =
     std::to_array<std::string_view>({"constant", "edge", "reflect", "circular"});
 
 /// out = value but for x at `before`, in `shape`.
-struct MERCER_API Pad {
+struct MERCER_API Pad : Reads<> {
     static constexpr const char* name = "pad";
     struct Attrs {
         Shape shape, before;
         double value;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return 0; }
     template <class X>
     static void vjp(Vjp<X>& c);
 };

@@ -6,11 +6,10 @@
 namespace mercer {
 
 /// x (N, C, H, W).
-struct MERCER_API MaxPool2d {
+struct MERCER_API MaxPool2d : Reads<input_bit(0)> {
     static constexpr const char* name = "max_pool2d";
     using Attrs = ConvolutionAttrs;
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return input_bit(0); }
     template <class X>
     static void vjp(Vjp<X>& c);
     /// Where each largest element stands in its plane: i64 (N·C, windows). First of equals, first NaN.

@@ -18,13 +18,10 @@ struct RecurrentAttrs {
 
 /// x (T, B, I), w_ih (4H, I), w_hh (4H, H), bias (4H), h0 (B, H), c0 (B, H), lengths (B) or undefined;
 /// y, h_T, c_T, memory (T, B, 5H): i, f, g, o, c.
-struct MERCER_API Lstm {
+struct MERCER_API Lstm : Reads<0b1110111u | output_bit_of(0) | output_bit_of(3)> {
     static constexpr const char* name = "lstm";
     using Attrs = RecurrentAttrs;
     static std::array<Tensor, 4> forward(const Attrs&, std::span<const Tensor> in);
-    static constexpr unsigned needs(unsigned) {
-        return 0b1110111u | output_bit_of(0) | output_bit_of(3);
-    }
     template <class X>
     static void vjp(Vjp<X>& c);
     /// {dz (T, B, 4H), dh0, dc0} from the cotangents of the results (which may be undefined), in one
@@ -39,13 +36,10 @@ struct MERCER_API Lstm {
 
 /// x (T, B, I), w_ih (3H, I), w_hh (3H, H), b_ih (3H), b_hh (3H), h0 (B, H), lengths (B) or undefined;
 /// y, h_T, memory (T, B, 4H): r, z, n, U h + c.
-struct MERCER_API Gru {
+struct MERCER_API Gru : Reads<0b1100111u | output_bit_of(0) | output_bit_of(2)> {
     static constexpr const char* name = "gru";
     using Attrs = RecurrentAttrs;
     static std::array<Tensor, 3> forward(const Attrs&, std::span<const Tensor> in);
-    static constexpr unsigned needs(unsigned) {
-        return 0b1100111u | output_bit_of(0) | output_bit_of(2);
-    }
     template <class X>
     static void vjp(Vjp<X>& c);
     /// {dx, dh (T, B, 3H): of the gates' parts from x and from h; dh0}
@@ -60,8 +54,8 @@ struct MERCER_API Gru {
 /// What lstm and gru check before anything is computed; returns H.
 MERCER_API int64_t check_recurrent(const char* operation, int gates, const Tensor& x,
                                    const Tensor& w_ih, const Tensor& w_hh,
-                                   std::span<const Tensor> biases,
-                                   std::span<const Tensor> states, const Tensor& lengths);
+                                   std::span<const Tensor> biases, std::span<const Tensor> states,
+                                   const Tensor& lengths);
 
 /// Biases and initial states, zeros where absent.
 template <class X>

@@ -30,11 +30,10 @@ MERCER_API int64_t reduced_count(const Shape& shape, unsigned axes);
 MERCER_API double degrees_of_freedom(const Shape& shape, const VarianceAttrs& attrs);
 
 #define MERCER_REDUCTION_OP(Name, text, Attributes, reads)              \
-    struct MERCER_API Name {                                            \
+    struct MERCER_API Name : Reads<reads> {                             \
         static constexpr const char* name = text;                       \
         using Attrs = Attributes;                                       \
         static Tensor forward(const Attrs&, std::span<const Tensor> x); \
-        static constexpr unsigned needs(unsigned) { return reads; }     \
         template <class X>                                              \
         static void vjp(Vjp<X>& c);                                     \
     };

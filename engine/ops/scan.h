@@ -13,19 +13,17 @@ struct ScanAttrs {
     int axis;
     bool exclusive, reverse;
 };
-struct MERCER_API Cumsum {
+struct MERCER_API Cumsum : Reads<> {
     static constexpr const char* name = "cumsum";
     using Attrs = ScanAttrs;
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return 0; }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
-struct MERCER_API Cumprod {
+struct MERCER_API Cumprod : Reads<input_bit(0)> {
     static constexpr const char* name = "cumprod";
     using Attrs = ScanAttrs;
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return input_bit(0); }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
@@ -34,19 +32,17 @@ struct RunningAttrs {
     int axis;
     bool reverse;
 };
-struct MERCER_API Cummax {
+struct MERCER_API Cummax : Reads<output_bit_of(1)> {
     static constexpr const char* name = "cummax";
     using Attrs = RunningAttrs;
     static std::array<Tensor, 2> forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return output_bit_of(1); }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
-struct MERCER_API Cummin {
+struct MERCER_API Cummin : Reads<output_bit_of(1)> {
     static constexpr const char* name = "cummin";
     using Attrs = RunningAttrs;
     static std::array<Tensor, 2> forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return output_bit_of(1); }
     template <class X>
     static void vjp(Vjp<X>& c);
 };

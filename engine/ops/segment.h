@@ -16,38 +16,34 @@ struct SegmentAttrs {
     bool mean = false;   // sums are divided by the number of rows
 };
 
-struct MERCER_API SegmentSum {
+struct MERCER_API SegmentSum : Reads<input_bit(1)> {
     static constexpr const char* name = "segment_sum";
     using Attrs = SegmentAttrs;
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return input_bit(1); }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
 
-struct MERCER_API SegmentMax {
+struct MERCER_API SegmentMax : Reads<input_bit(0) | input_bit(1) | output_bit> {
     static constexpr const char* name = "segment_max";
     using Attrs = SegmentAttrs;
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return input_bit(0) | input_bit(1) | output_bit; }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
 
-struct MERCER_API SegmentMin {
+struct MERCER_API SegmentMin : Reads<input_bit(0) | input_bit(1) | output_bit> {
     static constexpr const char* name = "segment_min";
     using Attrs = SegmentAttrs;
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return SegmentMax::needs(0); }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
 
-struct MERCER_API SegmentSoftmax {
+struct MERCER_API SegmentSoftmax : Reads<input_bit(1) | output_bit> {
     static constexpr const char* name = "segment_softmax";
     using Attrs = SegmentAttrs;
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return input_bit(1) | output_bit; }
     template <class X>
     static void vjp(Vjp<X>& c);
     /// y·(g − Σ g·y) over each segment by offsets in one pass: first order only.

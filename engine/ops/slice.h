@@ -8,19 +8,18 @@
 
 namespace mercer {
 
-struct MERCER_API Slice {
+struct MERCER_API Slice : Reads<> {
     static constexpr const char* name = "slice";
     struct Attrs {
         int axis;
         int64_t begin, step, n;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return 0; }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
 
-struct MERCER_API Unslice {
+struct MERCER_API Unslice : Reads<> {
     static constexpr const char* name = "unslice";
     struct Attrs {
         Shape shape;
@@ -28,23 +27,22 @@ struct MERCER_API Unslice {
         int64_t begin, step;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return 0; }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
 
-struct MERCER_API Concat {
+struct MERCER_API Concat : Reads<> {
     static constexpr const char* name = "concat";
     struct Attrs {
         int axis;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return 0; }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
 
 /// Python's rule for begin:end:step over `shape`. ValueError for step 0.
-MERCER_API Slice::Attrs slice_range(const Shape& shape, int axis, int64_t begin, int64_t end, int64_t step);
+MERCER_API Slice::Attrs slice_range(const Shape& shape, int axis, int64_t begin, int64_t end,
+                                    int64_t step);
 
 }  // namespace mercer

@@ -8,13 +8,12 @@
 
 namespace mercer {
 
-struct MERCER_API Softmax {
+struct MERCER_API Softmax : Reads<output_bit> {
     static constexpr const char* name = "softmax";
     struct Attrs {
         int axis;
     };
     static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return output_bit; }
     template <class X>
     static void vjp(Vjp<X>& c);
     /// y·(g − Σ g·y) in one pass: first order only, tested against the text of vjp.

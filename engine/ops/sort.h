@@ -9,19 +9,18 @@
 
 namespace mercer {
 
-struct MERCER_API Sort {
+struct MERCER_API Sort : Reads<output_bit_of(1)> {
     static constexpr const char* name = "sort";
     struct Attrs {
         int axis;
         bool descending;
     };
     static std::array<Tensor, 2> forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return output_bit_of(1); }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
 
-struct MERCER_API TopK {
+struct MERCER_API TopK : Reads<output_bit_of(1)> {
     static constexpr const char* name = "topk";
     struct Attrs {
         int64_t k;
@@ -29,7 +28,6 @@ struct MERCER_API TopK {
         bool largest;
     };
     static std::array<Tensor, 2> forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned) { return output_bit_of(1); }
     template <class X>
     static void vjp(Vjp<X>& c);
 };
