@@ -126,7 +126,7 @@ TEST_CASE(
             for (int64_t k = 0; k < e; ++k)
                 if (k % 101 == 50) values[size_t(k)] = std::nan("");
             for (size_t s = 3; s + 1 < at.size(); s += 7)  // whose sum is not −0
-                std::fill(&values[size_t(at[s])], &values[size_t(at[s + 1])], -0.0);
+                std::fill(values.begin() + at[s], values.begin() + at[s + 1], -0.0);
             const Tensor x = cast(Tensor::from(values, {e}), dtype);
             const Tensor results[] = {segment_sum(x, ids(at)), segment_mean(x, ids(at)),
                                       segment_max(x, ids(at), 7), segment_min(x, ids(at), 7)};
