@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <span>
 
 #include "engine/ops/op.h"
 #include "engine/tensor.h"
@@ -11,26 +10,13 @@ namespace mercer {
 
 /// (x − mean)·scale + shift with a number for each channel; an undefined mean or shift is 0, an
 /// undefined scale 1. Inputs: x, mean, scale, shift.
-struct MERCER_API ChannelAffine : Reads<input_bit(0) | input_bit(1) | input_bit(2)> {
-    static constexpr const char* name = "channel_affine";
-    struct Attrs {};
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION(ChannelAffine, "channel_affine", Tensor,
+                 input_bit(0) | input_bit(1) | input_bit(2))
 
 /// Inputs: x, gain, bias (each may be undefined). Results: y; mean and (biased) variance of each
 /// channel.
-struct MERCER_API BatchNorm
-    : Reads<input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2)> {
-    static constexpr const char* name = "batch_norm";
-    struct Attrs {
-        double epsilon;
-    };
-    static std::array<Tensor, 3> forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION(BatchNorm, "batch_norm", Tensors<3>,
+                 input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2), double epsilon;)
 
 /// [1, channels, 1, …]. ShapeError unless x is [batch, channels, …] and not empty.
 MERCER_API Shape channel_shape(const char* name, const Shape& x);

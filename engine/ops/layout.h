@@ -9,46 +9,10 @@
 
 namespace mercer {
 
-struct MERCER_API Reshape : Reads<> {
-    static constexpr const char* name = "reshape";
-    struct Attrs {
-        Shape shape;
-    };
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
-
-struct MERCER_API Permute : Reads<> {
-    static constexpr const char* name = "permute";
-    struct Attrs {
-        int axes[Dims::max_rank];
-        int rank;
-    };
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
-
-struct MERCER_API BroadcastTo : Reads<> {
-    static constexpr const char* name = "broadcast_to";
-    struct Attrs {
-        Shape shape;
-    };
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
-
-struct MERCER_API SumTo : Reads<> {
-    static constexpr const char* name = "sum_to";
-    struct Attrs {
-        Shape shape;
-    };
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION(Reshape, "reshape", Tensor, 0, Shape shape;)
+MERCER_OPERATION(Permute, "permute", Tensor, 0, int axes[Dims::max_rank]; int rank;)
+MERCER_OPERATION(BroadcastTo, "broadcast_to", Tensor, 0, Shape shape;)
+MERCER_OPERATION(SumTo, "sum_to", Tensor, 0, Shape shape;)
 
 /// The shape with its one -1 replaced so that `n` elements fit. ShapeError.
 MERCER_API Shape resolve_shape(const Shape& shape, int64_t n, const Shape& from);

@@ -1,7 +1,6 @@
 // Factorisations and solves over the last two axes; leading axes are a batch.
 #pragma once
 
-#include <array>
 #include <span>
 
 #include "engine/ops/op.h"
@@ -10,13 +9,7 @@
 namespace mercer {
 
 /// A = L·Lᵀ.
-struct MERCER_API Cholesky : Reads<output_bit> {
-    static constexpr const char* name = "cholesky";
-    struct Attrs {};
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION(Cholesky, "cholesky", Tensor, output_bit)
 
 /// op(T)·X = B.
 struct MERCER_API TriangularSolve {
@@ -45,22 +38,10 @@ struct MERCER_API Solve {
 };
 
 /// A⁻¹ by LU.
-struct MERCER_API Inverse : Reads<output_bit> {
-    static constexpr const char* name = "inverse";
-    struct Attrs {};
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION(Inverse, "inverse", Tensor, output_bit)
 
 /// A = V·diag(λ)·Vᵀ: λ ascending, V's columns.
-struct MERCER_API Eigh : Reads<output_bit_of(0) | output_bit_of(1)> {
-    static constexpr const char* name = "eigh";
-    struct Attrs {};
-    static std::array<Tensor, 2> forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION(Eigh, "eigh", Tensors<2>, output_bit_of(0) | output_bit_of(1))
 
 /// Whether (i, j) of an n×n matrix is on the kept side: j ≤ i + diagonal (lower), j ≥ i + diagonal (upper). bool.
 MERCER_API Tensor triangle(int64_t rows, int64_t columns, bool lower, int64_t diagonal = 0);

@@ -58,15 +58,7 @@ struct MERCER_API CrossEntropy
 };
 
 /// Inputs: log p […, classes], ids […] (i64).
-struct MERCER_API NllLoss : Reads<input_bit(1)> {
-    static constexpr const char* name = "nll_loss";
-    struct Attrs {
-        int64_t ignore;
-        LossReduction reduction;
-    };
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION(NllLoss, "nll_loss", Tensor, input_bit(1), int64_t ignore;
+                 LossReduction reduction;)
 
 }  // namespace mercer

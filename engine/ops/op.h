@@ -19,9 +19,11 @@
 // and Var share, so the same text yields second derivatives.
 #pragma once
 
+#include <array>
 #include <span>
 
 #include "engine/operation.h"
+#include "engine/tensor.h"
 #include "engine/types.h"
 
 namespace mercer {
@@ -49,5 +51,24 @@ struct Reads {
     static constexpr unsigned needs(unsigned) { return bits; }
 };
 constexpr bool wants_input(unsigned wanted, int i) { return (wanted >> i) & 1u; }
+
+template <int results>
+using Tensors = std::array<Tensor, results>;
+
+/// An operation of this shape and nothing more: MERCER_OPERATION(Name, "name", Result, reads, fields of Attrs…), its header's
+/// comment says what it computes; and one whose attributes others have too.
+#define MERCER_OPERATION(Name, text, Result, reads, ...) \
+    struct Name##Attrs {                                 \
+        __VA_ARGS__                                      \
+    };                                                   \
+    MERCER_OPERATION_OF(Name##Attrs, Name, text, Result, reads)
+#define MERCER_OPERATION_OF(Attributes, Name, text, Result, reads)      \
+    struct MERCER_API Name : Reads<(reads)> {                           \
+        static constexpr const char* name = text;                       \
+        using Attrs = Attributes;                                       \
+        static Result forward(const Attrs&, std::span<const Tensor> x); \
+        template <class X>                                              \
+        static void vjp(Vjp<X>& c);                                     \
+    };
 
 }  // namespace mercer

@@ -17,16 +17,7 @@ inline constexpr auto choice_names<PadMode> =
     std::to_array<std::string_view>({"constant", "edge", "reflect", "circular"});
 
 /// out = value but for x at `before`, in `shape`.
-struct MERCER_API Pad : Reads<> {
-    static constexpr const char* name = "pad";
-    struct Attrs {
-        Shape shape, before;
-        double value;
-    };
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION(Pad, "pad", Tensor, 0, Shape shape, before; double value;)
 
 /// Checks `before` and `after` (a size for each axis) against x.
 MERCER_API Pad::Attrs pad_range(const Shape& x, std::span<const int64_t> before,

@@ -29,22 +29,13 @@ MERCER_API int64_t reduced_count(const Shape& shape, unsigned axes);
 /// n − correction, but no less than 0.
 MERCER_API double degrees_of_freedom(const Shape& shape, const VarianceAttrs& attrs);
 
-#define MERCER_REDUCTION_OP(Name, text, Attributes, reads)              \
-    struct MERCER_API Name : Reads<reads> {                             \
-        static constexpr const char* name = text;                       \
-        using Attrs = Attributes;                                       \
-        static Tensor forward(const Attrs&, std::span<const Tensor> x); \
-        template <class X>                                              \
-        static void vjp(Vjp<X>& c);                                     \
-    };
-MERCER_REDUCTION_OP(Sum, "sum", ReduceAttrs, 0)
-MERCER_REDUCTION_OP(Mean, "mean", ReduceAttrs, 0)
-MERCER_REDUCTION_OP(Max, "max", ReduceAttrs, input_bit(0) | output_bit)
-MERCER_REDUCTION_OP(Min, "min", ReduceAttrs, input_bit(0) | output_bit)
-MERCER_REDUCTION_OP(Prod, "prod", ReduceAttrs, input_bit(0))
-MERCER_REDUCTION_OP(Variance, "var", VarianceAttrs, input_bit(0))
-MERCER_REDUCTION_OP(Deviation, "stddev", VarianceAttrs, input_bit(0) | output_bit)
-MERCER_REDUCTION_OP(NormP, "norm_p", NormAttrs, input_bit(0) | output_bit)
-#undef MERCER_REDUCTION_OP
+MERCER_OPERATION_OF(ReduceAttrs, Sum, "sum", Tensor, 0)
+MERCER_OPERATION_OF(ReduceAttrs, Mean, "mean", Tensor, 0)
+MERCER_OPERATION_OF(ReduceAttrs, Max, "max", Tensor, input_bit(0) | output_bit)
+MERCER_OPERATION_OF(ReduceAttrs, Min, "min", Tensor, input_bit(0) | output_bit)
+MERCER_OPERATION_OF(ReduceAttrs, Prod, "prod", Tensor, input_bit(0))
+MERCER_OPERATION_OF(VarianceAttrs, Variance, "var", Tensor, input_bit(0))
+MERCER_OPERATION_OF(VarianceAttrs, Deviation, "stddev", Tensor, input_bit(0) | output_bit)
+MERCER_OPERATION_OF(NormAttrs, NormP, "norm_p", Tensor, input_bit(0) | output_bit)
 
 }  // namespace mercer

@@ -16,29 +16,12 @@ struct SegmentAttrs {
     bool mean = false;   // sums are divided by the number of rows
 };
 
-struct MERCER_API SegmentSum : Reads<input_bit(1)> {
-    static constexpr const char* name = "segment_sum";
-    using Attrs = SegmentAttrs;
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION_OF(SegmentAttrs, SegmentSum, "segment_sum", Tensor, input_bit(1))
+MERCER_OPERATION_OF(SegmentAttrs, SegmentMax, "segment_max", Tensor,
+                    input_bit(0) | input_bit(1) | output_bit)
 
-struct MERCER_API SegmentMax : Reads<input_bit(0) | input_bit(1) | output_bit> {
-    static constexpr const char* name = "segment_max";
-    using Attrs = SegmentAttrs;
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
-
-struct MERCER_API SegmentMin : Reads<input_bit(0) | input_bit(1) | output_bit> {
-    static constexpr const char* name = "segment_min";
-    using Attrs = SegmentAttrs;
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION_OF(SegmentAttrs, SegmentMin, "segment_min", Tensor,
+                    input_bit(0) | input_bit(1) | output_bit)
 
 struct MERCER_API SegmentSoftmax : Reads<input_bit(1) | output_bit> {
     static constexpr const char* name = "segment_softmax";

@@ -3,7 +3,6 @@
 // T(values, dense, y) = Σ y·(A·dense), they are ∂T/∂y and ∂T/∂values; ∂T/∂dense is spmm with Aᵀ.
 #pragma once
 
-#include <array>
 #include <span>
 
 #include "engine/ops/op.h"
