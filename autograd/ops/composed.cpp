@@ -18,6 +18,7 @@ Var padded(const Var& x, const Pad::Attrs& attrs);  // autograd/ops/layout.cpp
 
 Var channel_affine(const Var& x, const Var& mean, const Var& scale,
                    const Var& shift);  // autograd/ops/norm.cpp
+Var group_rows(const Var& x, const Var& gain, const Var& bias, double epsilon);
 
 namespace {
 const Tensor& value_of(const Var& x) { return x.value(); }

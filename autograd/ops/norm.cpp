@@ -9,6 +9,9 @@ namespace mercer {
 Var layer_norm(const Var& x, const Var& gain, const Var& bias, double epsilon) {
     return record<RowNorm<true>>(RowNorm<true>::attrs(gain, bias, epsilon), {&x, &gain, &bias})[0];
 }
+Var group_rows(const Var& x, const Var& gain, const Var& bias, double epsilon) {
+    return record<RowNorm<true>>({2, epsilon, true}, {&x, &gain, &bias})[0];
+}
 Var rms_norm(const Var& x, const Var& gain, double epsilon) {
     const Var none;
     return record<RowNorm<false>>(RowNorm<false>::attrs(gain, none, epsilon),

@@ -1,19 +1,29 @@
-// Kernels of layer and root-mean-square normalisation on one instruction set; rows of n contiguous
-// elements. [centred][f32, f64]
+// Kernels of layer, group and root-mean-square normalisation on one instruction set.
 #pragma once
 
 #include <cstdint>
 
 namespace mercer::cpu {
 
+/// `rows` rows of n contiguous elements. An element of gain and bias for each of a row; or, of groups of channels, one for
+/// each channel: a row, `first` the first one, has n / inner of the `channels`, each `inner` elements.
+struct NormArgs {
+    const void *x, *g, *gain, *bias;
+    void *mean, *scale;  // by row: results of forward, read by backward
+    void *out, *dgain, *dbias;
+    int64_t rows, n, first, inner, channels;
+    double epsilon;
+    bool stream;
+};
+
+enum class NormKind { root_mean_square, layer, group };
+
+/// [NormKind][f32, f64]
 struct NormTable {
-    /// y = (x − mean)·scale·gain + bias, scale = 1/√(mean (x − mean)² + ε); mean and scale by row.
-    void (*forward[2][2])(const void* x, const void* gain, const void* bias, void* y, void* mean,
-                          void* scale, int64_t rows, int64_t n, double epsilon, bool stream);
-    /// dx, and the sums of these rows for gain and bias (null: not wanted, both or none).
-    void (*backward[2][2])(const void* x, const void* gain, const void* mean, const void* scale,
-                           const void* g, void* dx, void* dgain, void* dbias, int64_t rows,
-                           int64_t n, bool stream);
+    /// out = (x − mean)·scale·gain + bias, scale = 1/√(mean (x − mean)² + ε)
+    void (*forward[3][2])(const NormArgs&);
+    /// out = dx, and the sums of these rows for gain and bias (null: not wanted, both or none)
+    void (*backward[3][2])(const NormArgs&);
 };
 
 }  // namespace mercer::cpu

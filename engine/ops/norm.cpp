@@ -19,7 +19,6 @@ namespace {
 // The elements of a row.
 int64_t row_length(const char* name, int axes, const Tensor& x, const Tensor& gain,
                    const Tensor& bias) {
-    require_floating(name, x);
     if (x.rank() < axes)
         throw ShapeError(name, "x " + to_string(x.shape()) + " has fewer axes than gain and bias");
     Shape row;
@@ -38,8 +37,35 @@ int64_t row_length(const char* name, int axes, const Tensor& x, const Tensor& ga
     return count(row);
 }
 
-Tensor row_or(double value, const Tensor& t, int64_t n, DType dtype) {
-    return t.defined() ? t.contiguous() : Tensor::full({n}, value, dtype);
+// The operands that forward and backward share, gain as large as the parameters are.
+struct Rows {
+    Tensor x, gain;
+    int64_t parameters;
+    cpu::NormArgs args{};
+
+    Rows(const Tensor& from, const Tensor& gains, int64_t n, bool groups)
+        : x(from.contiguous()), parameters(groups ? x.size(1) * x.size(2) : n) {
+        gain = or_full(gains, 1);
+        args.x = x.raw(), args.gain = gain.raw(), args.n = n;
+        if (groups) args.inner = x.size(3), args.channels = parameters;
+    }
+    Tensor or_full(const Tensor& t, double value) const {
+        return t.defined() ? t.contiguous() : Tensor::full({parameters}, value, x.dtype());
+    }
+    /// The operands of `count` rows from r on.
+    cpu::NormArgs from(int64_t r, int64_t count, const Tensor& mean, const Tensor& scale,
+                       const Tensor& out) const {
+        cpu::NormArgs a = args;
+        a.x = at(x, r * a.n), a.out = at(out, r * a.n);
+        a.mean = at(mean, r), a.scale = at(scale, r);
+        a.first = r, a.rows = count;
+        return a;
+    }
+};
+
+int kind_of(bool centred, bool groups) {
+    using enum cpu::NormKind;
+    return int(groups ? group : centred ? layer : root_mean_square);
 }
 
 }  // namespace
@@ -47,50 +73,57 @@ Tensor row_or(double value, const Tensor& t, int64_t n, DType dtype) {
 template <bool centred>
 std::array<Tensor, 3> RowNorm<centred>::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
-    const int64_t n = row_length(name, attrs.axes, in[0], in[1], in[2]), rows = in[0].count() / n;
-    const Tensor x = in[0].contiguous(), gain = row_or(1, in[1], n, x.dtype()),
-                 bias = row_or(0, in[2], n, x.dtype()), y = Tensor::empty(x.shape(), x.dtype()),
-                 mean = Tensor::empty({rows}, x.dtype()), scale = Tensor::empty({rows}, x.dtype());
-    const auto kernel = norm_table().forward[centred][x.dtype() == DType::f64];
-    const bool stream = streams(x, 2);
-    for_rows(rows, n, [&](int64_t r, int64_t count) {
-        kernel(at(x, r * n), gain.raw(), bias.raw(), at(y, r * n), at(mean, r), at(scale, r), count,
-               n, attrs.epsilon, stream);
-    });
+    require_floating(name, in[0]);
+    const int64_t n = attrs.groups ? in[0].size(2) * in[0].size(3)
+                                   : row_length(name, attrs.axes, in[0], in[1], in[2]);
+    Rows all(in[0], in[1], n, attrs.groups);
+    const int64_t rows = all.x.count() / n;
+    const DType dtype = all.x.dtype();
+    const Tensor bias = all.or_full(in[2], 0), y = Tensor::empty(all.x.shape(), dtype),
+                 mean = Tensor::empty({rows}, dtype), scale = Tensor::empty({rows}, dtype);
+    const auto kernel = norm_table().forward[kind_of(centred, attrs.groups)][dtype == DType::f64];
+    all.args.bias = bias.raw(), all.args.epsilon = attrs.epsilon;
+    all.args.stream = streams(all.x, 2);
+    for_rows(rows, n,
+             [&](int64_t r, int64_t count) { kernel(all.from(r, count, mean, scale, y)); });
     return {y, mean, scale};
 }
 
 template <bool centred>
 std::array<Tensor, 3> RowNorm<centred>::backward(const Tensor& from, const Tensor& gains,
                                                  const Tensor& mean, const Tensor& scale,
-                                                 const Tensor& gradient, bool parameters) {
+                                                 const Tensor& gradient, bool parameters,
+                                                 bool groups) {
     const OperationScope scope(name, {&from, &gains, &mean, &scale, &gradient});
-    const Tensor x = from.contiguous(), g = gradient.contiguous();
-    const int64_t rows = mean.count(), n = rows              ? x.count() / rows
+    const int64_t rows = mean.count(), n = rows              ? from.count() / rows
                                            : gains.defined() ? gains.count()
                                                              : 0;
-    const Tensor gain = row_or(1, gains, n, x.dtype()), dx = Tensor::empty(x.shape(), x.dtype());
-    const auto kernel = norm_table().backward[centred][x.dtype() == DType::f64];
-    const bool stream = streams(x, 3);
+    Rows all(from, gains, n, groups);
+    const DType dtype = from.dtype();
+    const Tensor g = gradient.contiguous(), dx = Tensor::empty(all.x.shape(), dtype);
+    const auto kernel = norm_table().backward[kind_of(centred, groups)][dtype == DType::f64];
+    all.args.stream = streams(all.x, 3);
     // Sums over rows: in chunks whose bounds depend on the sizes only, then over the chunks.
     const int64_t chunk = std::clamp<int64_t>(rows / 32, 1, 64),
                   chunks = (rows + chunk - 1) / chunk;
     Tensor dgain, dbias;
     if (parameters) {
-        dgain = Tensor::empty({chunks, n}, x.dtype());
-        dbias = Tensor::empty({chunks, n}, x.dtype());
+        dgain = Tensor::empty({chunks, all.parameters}, dtype);
+        dbias = Tensor::empty({chunks, all.parameters}, dtype);
     }
     parallel_for(chunks, grain_for(chunk * n / 4), [&](int64_t begin, int64_t end) {
         for (int64_t c = begin; c < end; ++c) {
             const int64_t r = c * chunk;
-            kernel(at(x, r * n), gain.raw(), at(mean, r), at(scale, r), at(g, r * n), at(dx, r * n),
-                   parameters ? at(dgain, c * n) : nullptr, parameters ? at(dbias, c * n) : nullptr,
-                   std::min(chunk, rows - r), n, stream);
+            cpu::NormArgs a = all.from(r, std::min(chunk, rows - r), mean, scale, dx);
+            a.g = at(g, r * n);
+            if (parameters)
+                a.dgain = at(dgain, c * all.parameters), a.dbias = at(dbias, c * all.parameters);
+            kernel(a);
         }
     });
     if (parameters) {
-        dgain = reshape(cpu::reduce(cpu::Reduction::sum, dgain, 1), {n});
-        dbias = reshape(cpu::reduce(cpu::Reduction::sum, dbias, 1), {n});
+        dgain = reshape(cpu::reduce(cpu::Reduction::sum, dgain, 1), {all.parameters});
+        dbias = reshape(cpu::reduce(cpu::Reduction::sum, dbias, 1), {all.parameters});
     }
     return {dx, dgain, dbias};
 }
@@ -101,6 +134,10 @@ template struct RowNorm<false>;
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon) {
     const Tensor in[] = {x, gain, bias};
     return compute<RowNorm<true>>(RowNorm<true>::attrs(gain, bias, epsilon), in)[0];
+}
+Tensor group_rows(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon) {
+    const Tensor in[] = {x, gain, bias};
+    return compute<RowNorm<true>>({2, epsilon, true}, in)[0];
 }
 Tensor rms_norm(const Tensor& x, const Tensor& gain, double epsilon) {
     const Tensor in[] = {x, gain, {}};

@@ -10,7 +10,8 @@
 namespace mercer {
 
 /// Inputs: x, gain, bias (each may be undefined; of the shape of x's last axes). Results: y; mean and
-/// scale = 1/√(var + ε) of each row.
+/// scale = 1/√(var + ε) of each row. Of groups, x is (batch, groups, channels of a group, elements of a channel), normalised
+/// over the last two; gain and bias are (groups, channels of a group, 1).
 template <bool centred>
 struct MERCER_API RowNorm
     : Reads<input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2)> {
@@ -18,6 +19,7 @@ struct MERCER_API RowNorm
     struct Attrs {
         int axes;  // the last ones, over which x is normalised
         double epsilon;
+        bool groups = false;
     };
     /// As many axes as gain or bias has, else one.
     template <class X>
@@ -30,9 +32,14 @@ struct MERCER_API RowNorm
     /// dx, dgain, dbias in one pass over x and g: first order only, tested against the text of vjp.
     /// The last two stay undefined unless `parameters`.
     static std::array<Tensor, 3> backward(const Tensor& x, const Tensor& gain, const Tensor& mean,
-                                          const Tensor& scale, const Tensor& g, bool parameters);
+                                          const Tensor& scale, const Tensor& g, bool parameters,
+                                          bool groups);
 };
 extern template struct RowNorm<true>;
 extern template struct RowNorm<false>;
+
+/// y of groups.
+MERCER_API Tensor group_rows(const Tensor& x, const Tensor& gain, const Tensor& bias,
+                             double epsilon);
 
 }  // namespace mercer

@@ -16,7 +16,8 @@ void RowNorm<centred>::vjp(Vjp<X>& c) {
     const bool parameters = c.wants(1) || c.wants(2);
     if constexpr (std::is_same_v<X, Tensor>) {
         const auto [dx, dgain, dbias] =
-            backward(c.in(0), c.in(1), c.out(1), c.out(2), c.g(), parameters);
+            backward(c.in(0), c.in(1), c.out(1), c.out(2), c.g(), parameters,
+                     c.template attrs<Attrs>().groups);
         c.give(0, dx);
         if (c.wants(1)) c.give(1, reshape(dgain, c.in_shape(1)));
         if (c.wants(2)) c.give(2, reshape(dbias, c.in_shape(2)));

@@ -115,10 +115,11 @@ void group_norms(std::vector<Case>& list, bool big) {
         int64_t groups;
     };
     for (const auto& [in, groups] :
-         big ? std::vector<Groups>{{{{20, 24, 150}}, 4}, {{{300, 64}}, 8}}
+         big ? std::vector<Groups>{{{{20, 24, 150}}, 4}, {{{300, 64}}, 8}, {{{70, 6, 9, 7}}, 3}}
              : std::vector<Groups>{{{{2, 4}}, 2},
                                    {{{3, 6, 2}}, 3},
                                    {{{2, 4, 3}, Layout::transposed}, 1},
+                                   {{{3, 4, 19}}, 2},
                                    {{{2, 4, 2, 2}, Layout::stepped}, 2}}) {
         const Shape row{in.shape[1]};
         const size_t n = size_t(oracle::total(in.shape) / (in.shape[0] * groups));

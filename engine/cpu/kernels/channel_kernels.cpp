@@ -6,19 +6,6 @@
 namespace mercer::MERCER_ISA {
 namespace {
 
-// A parameter of the elements of a line: one number, or a number for each.
-template <class T, bool whole>
-struct Parameter {
-    const T* p;
-    Vec<T> one;
-    MERCER_INLINE Parameter(const void* by_channel, int64_t channel)
-        : p(static_cast<const T*>(by_channel)), one(whole && p ? p[channel] : T(0)) {}
-    MERCER_INLINE Vec<T> at(int64_t i, int count) const {
-        if constexpr (whole) return one;
-        return load(p + i, count, T(0));
-    }
-};
-
 template <class T, class Body>
 MERCER_INLINE void for_lines(const cpu::ChannelArgs& a, Body body) {
     int64_t channel = a.first % a.channels;

@@ -2,7 +2,8 @@
 // root-mean-square form:
 //   y = x̂·gain + bias
 //   dx = s·(h − mean h − x̂·mean(h·x̂)), h = g·gain (without mean h for the root-mean-square form)
-//   dgain = Σ g·x̂, dbias = Σ g over rows, which the caller cuts into chunks.
+//   dgain = Σ g·x̂, dbias = Σ g over rows, which the caller cuts into chunks; over a channel's elements too where it has
+//   one gain.
 // Two passes over a row in cache for its moments, a third writes: memory sees x once and y once;
 // backward x, g and dx once each.
 #include "engine/cpu/kernels/row.h"
@@ -11,19 +12,34 @@
 namespace mercer::MERCER_ISA {
 namespace {
 
-template <class T, bool centred>
-void forward(const void* from, const void* gains, const void* biases, void* to, void* means,
-             void* scales, int64_t rows, int64_t n, double epsilon, bool stream) {
-    const T *gain = static_cast<const T*>(gains), *bias = static_cast<const T*>(biases);
-    for (int64_t r = 0; r < rows; ++r) {
-        const T* x = static_cast<const T*>(from) + r * n;
+using cpu::NormArgs;
+using cpu::NormKind;
+
+template <class T>
+const T* row_of(const void* rows, const NormArgs& a, int64_t r) {
+    return static_cast<const T*>(rows) + r * a.n;
+}
+
+/// Calls part(offset, size, channel) for the parts of row r that share parameters: all of it, or channel by channel.
+template <NormKind kind, class Part>
+MERCER_INLINE void for_parts(const NormArgs& a, int64_t r, Part part) {
+    if constexpr (kind != NormKind::group) return part(0, a.n, 0);
+    int64_t channel = (a.first + r) * (a.n / a.inner) % a.channels;
+    for (int64_t i = 0; i < a.n; i += a.inner) part(i, a.inner, channel++);
+}
+
+template <class T, NormKind kind>
+void forward(const NormArgs& a) {
+    const int64_t n = a.n;
+    for (int64_t r = 0; r < a.rows; ++r) {
+        const T* row = row_of<T>(a.x, a, r);
         T mean = T(0);
-        if constexpr (centred) {
+        if constexpr (kind != NormKind::root_mean_square) {
             Canonical<T, SumOp> sum;
             canonical_run<T>(
                 n,
                 [&](int64_t i, int count, Vec<T>& part)
-                    MERCER_STEP { part = part + load(x + i, count, T(0)); },
+                    MERCER_STEP { part = part + load(row + i, count, T(0)); },
                 sum);
             mean = sum.total() / T(n);
         }
@@ -32,80 +48,105 @@ void forward(const void* from, const void* gains, const void* biases, void* to, 
         canonical_run<T>(
             n,
             [&](int64_t i, int count, Vec<T>& part) MERCER_STEP {
-                const Vec<T> d = load(x + i, count, mean) - m;
+                const Vec<T> d = load(row + i, count, mean) - m;
                 part = fma(d, d, part);
             },
             squares);
-        const T scale = T(1) / number(sqrt(Vec<T>(squares.total() / T(n) + T(epsilon))));
-        static_cast<T*>(means)[r] = mean;
-        static_cast<T*>(scales)[r] = scale;
+        const T scale = T(1) / number(sqrt(Vec<T>(squares.total() / T(n) + T(a.epsilon))));
+        static_cast<T*>(a.mean)[r] = mean;
+        static_cast<T*>(a.scale)[r] = scale;
         const Vec<T> s(scale);
-        write_run(static_cast<T*>(to) + r * n, n, stream, [&](int64_t i, int count) MERCER_STEP {
-            __builtin_prefetch(x + n + i);
-            return fma((load(x + i, count, T(0)) - m) * s, load(gain + i, count, T(0)),
-                       load(bias + i, count, T(0)));
+        for_parts<kind>(a, r, [&](int64_t from, int64_t size, int64_t channel) MERCER_STEP {
+            const Parameter<T, kind == NormKind::group> gain(a.gain, channel),
+                bias(a.bias, channel);
+            const T* x = row + from;
+            write_run(static_cast<T*>(a.out) + r * n + from, size, a.stream,
+                      [&](int64_t i, int count) MERCER_STEP {
+                          __builtin_prefetch(x + n + i);
+                          return fma((load(x + i, count, T(0)) - m) * s, gain.at(i, count),
+                                     bias.at(i, count));
+                      });
         });
     }
-    if (stream) stream_fence();
+    if (a.stream) stream_fence();
 }
 
-// The sums of one row: Σ h and Σ h·x̂; with `sums`, dgain and dbias grow by the row.
-template <class T, bool centred, bool sums>
-MERCER_INLINE void row_sums(const T* x, const T* g, const T* gain, T mean, T scale, T* dgain,
-                            T* dbias, int64_t n, Canonical<T, SumOp>& sum_h,
-                            Canonical<T, SumOp>& sum_hx) {
-    const Vec<T> m(mean), s(scale);
-    canonical_run<T>(
-        n,
-        [&](int64_t i, int count, Vec<T>& h_part, Vec<T>& hx_part) MERCER_STEP {
-            const Vec<T> xhat = (load(x + i, count, mean) - m) * s;
-            const Vec<T> gi = load(g + i, count, T(0)), h = gi * load(gain + i, count, T(0));
-            if constexpr (centred) h_part = h_part + h;
-            hx_part = fma(h, xhat, hx_part);
-            if constexpr (sums) {
-                store(fma(gi, xhat, load(dgain + i, count, T(0))), dgain + i, count);
-                store(load(dbias + i, count, T(0)) + gi, dbias + i, count);
-            }
-        },
-        sum_h, sum_hx);
-}
+/// Σ h and Σ h·x̂ of one row.
+template <class T>
+struct RowSums {
+    T h, hx;
+};
 
-template <class T, bool centred>
-void backward(const void* from, const void* gains, const void* means, const void* scales,
-              const void* g_rows, void* to, void* dgains, void* dbiases, int64_t rows, int64_t n,
-              bool stream) {
-    const T* gain = static_cast<const T*>(gains);
-    T *dgain = static_cast<T*>(dgains), *dbias = static_cast<T*>(dbiases);
-    if (dgain)
-        for (int64_t i = 0; i < n; ++i) dgain[i] = dbias[i] = T(0);
-    for (int64_t r = 0; r < rows; ++r) {
-        const T* x = static_cast<const T*>(from) + r * n;
-        const T* g = static_cast<const T*>(g_rows) + r * n;
-        const T mean = static_cast<const T*>(means)[r], scale = static_cast<const T*>(scales)[r];
+// With `sums`, dgain and dbias grow by the row.
+template <class T, NormKind kind, bool sums>
+MERCER_INLINE RowSums<T> row_sums(const NormArgs& a, int64_t r, Vec<T> m, Vec<T> s, T mean) {
+    RowSums<T> total{};
+    T *const dgain = static_cast<T*>(a.dgain), *const dbias = static_cast<T*>(a.dbias);
+    for_parts<kind>(a, r, [&](int64_t from, int64_t size, int64_t channel) MERCER_STEP {
+        const T *x = row_of<T>(a.x, a, r) + from, *g = row_of<T>(a.g, a, r) + from,
+                *gain = static_cast<const T*>(a.gain);
         Canonical<T, SumOp> sum_h, sum_hx;
-        if (dgain)
-            row_sums<T, centred, true>(x, g, gain, mean, scale, dgain, dbias, n, sum_h, sum_hx);
-        else
-            row_sums<T, centred, false>(x, g, gain, mean, scale, dgain, dbias, n, sum_h, sum_hx);
-        const Vec<T> m(mean), s(scale), mean_h(sum_h.total() / T(n)),
-            mean_hx(sum_hx.total() / T(n));
-        write_run(static_cast<T*>(to) + r * n, n, stream, [&](int64_t i, int count) MERCER_STEP {
-            __builtin_prefetch(x + n + i);
-            __builtin_prefetch(g + n + i);
-            const Vec<T> xhat = (load(x + i, count, mean) - m) * s;
-            const Vec<T> h = load(g + i, count, T(0)) * load(gain + i, count, T(0));
-            return s * fma(-xhat, mean_hx, h - mean_h);
+        canonical_run<T>(
+            size,
+            [&](int64_t i, int count, Vec<T>& h_part, Vec<T>& hx_part) MERCER_STEP {
+                const Vec<T> xhat = (load(x + i, count, mean) - m) * s;
+                const Vec<T> gi = load(g + i, count, T(0));
+                const Vec<T> h = kind == NormKind::group ? gi : gi * load(gain + i, count, T(0));
+                if constexpr (kind != NormKind::root_mean_square) h_part = h_part + h;
+                hx_part = fma(h, xhat, hx_part);
+                if constexpr (sums && kind != NormKind::group) {
+                    store(fma(gi, xhat, load(dgain + i, count, T(0))), dgain + i, count);
+                    store(load(dbias + i, count, T(0)) + gi, dbias + i, count);
+                }
+            },
+            sum_h, sum_hx);
+        RowSums<T> part{sum_h.total(), sum_hx.total()};
+        if constexpr (kind == NormKind::group) {
+            if (sums) dgain[channel] += part.hx, dbias[channel] += part.h;
+            part = {part.h * gain[channel], part.hx * gain[channel]};
+        }
+        total = {total.h + part.h, total.hx + part.hx};
+    });
+    return total;
+}
+
+template <class T, NormKind kind>
+void backward(const NormArgs& a) {
+    const int64_t n = a.n;
+    if (a.dgain)
+        for (int64_t i = 0; i < (kind == NormKind::group ? a.channels : n); ++i)
+            static_cast<T*>(a.dgain)[i] = static_cast<T*>(a.dbias)[i] = T(0);
+    for (int64_t r = 0; r < a.rows; ++r) {
+        const T mean = static_cast<const T*>(a.mean)[r];
+        const Vec<T> m(mean), s(static_cast<const T*>(a.scale)[r]);
+        const RowSums<T> total = a.dgain ? row_sums<T, kind, true>(a, r, m, s, mean)
+                                         : row_sums<T, kind, false>(a, r, m, s, mean);
+        const Vec<T> mean_h(total.h / T(n)), mean_hx(total.hx / T(n));
+        for_parts<kind>(a, r, [&](int64_t from, int64_t size, int64_t channel) MERCER_STEP {
+            const Parameter<T, kind == NormKind::group> gain(a.gain, channel);
+            const T *x = row_of<T>(a.x, a, r) + from, *g = row_of<T>(a.g, a, r) + from;
+            write_run(static_cast<T*>(a.out) + r * n + from, size, a.stream,
+                      [&](int64_t i, int count) MERCER_STEP {
+                          __builtin_prefetch(x + n + i);
+                          __builtin_prefetch(g + n + i);
+                          const Vec<T> xhat = (load(x + i, count, mean) - m) * s;
+                          const Vec<T> h = load(g + i, count, T(0)) * gain.at(i, count);
+                          return s * fma(-xhat, mean_hx, h - mean_h);
+                      });
         });
     }
-    if (stream) stream_fence();
+    if (a.stream) stream_fence();
 }
 
 }  // namespace
 
+#define MERCER_KINDS(name)                                                                   \
+    {                                                                                        \
+        {name<float, NormKind::root_mean_square>, name<double, NormKind::root_mean_square>}, \
+            {name<float, NormKind::layer>, name<double, NormKind::layer>},                   \
+            {name<float, NormKind::group>, name<double, NormKind::group>},                   \
+    }
 extern const cpu::NormTable norm_table;
-const cpu::NormTable norm_table = {{{forward<float, false>, forward<double, false>},
-                                    {forward<float, true>, forward<double, true>}},
-                                   {{backward<float, false>, backward<double, false>},
-                                    {backward<float, true>, backward<double, true>}}};
+const cpu::NormTable norm_table = {MERCER_KINDS(forward), MERCER_KINDS(backward)};
 
 }  // namespace mercer::MERCER_ISA

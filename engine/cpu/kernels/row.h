@@ -43,6 +43,19 @@ MERCER_INLINE void write_run(T* to, int64_t n, bool stream, F f) {
     if (i < n) f(i, int(n - i)).store(to + i, int(n - i));
 }
 
+/// A parameter of a run's elements: one number for all (`whole`), or a number for each.
+template <class T, bool whole>
+struct Parameter {
+    const T* p;
+    Vec<T> one;
+    MERCER_INLINE Parameter(const void* numbers, int64_t channel)
+        : p(static_cast<const T*>(numbers)), one(whole && p ? p[channel] : T(0)) {}
+    MERCER_INLINE Vec<T> at(int64_t i, int count) const {
+        if constexpr (whole) return one;
+        return load(p + i, count, T(0));
+    }
+};
+
 /// A formula of one number.
 template <class T>
 MERCER_INLINE T number(Vec<T> v) {
