@@ -68,16 +68,19 @@ template <class Op, class T>
 int64_t running_dense(const cpu::RunningArgs& args) {
     return for_dense<T>(args.n, [&](auto width) MERCER_STEP {
         constexpr int n = width.value, lanes = Vec<T>::lanes;
-        alignas(64) T places[n * lanes];
+        using Index = typename IntOf<T>::type;
+        alignas(64) Index places[n * lanes];
         int64_t k = 0;
         for (; k + lanes <= args.count; k += lanes) {
-            Vec<T> v[n], place[n], top(Op::template identity<T>);
+            Vec<T> v[n], top(Op::template identity<T>);
+            Vec<Index> place[n];
             load_dense(static_cast<const T*>(args.x) + k * n, v);
             run_steps<Op>(v, place, top, args.reverse);
             store_dense(v, static_cast<T*>(args.out) + k * n);
             store_dense(place, places);
             int64_t* const index = args.index + k * n;
-            for (int i = 0; i < n * lanes; ++i) index[i] = int64_t(int32_t(places[i]));
+            for (int i = 0; i < n * lanes; i += Vec<int64_t>::lanes)
+                widened(places + i).store(index + i);
         }
         return k;
     });

@@ -136,15 +136,17 @@ MERCER_INLINE void scan_turned(const cpu::ScanArgs& args) {
 
 template <class Op, bool reverse, class T>
 MERCER_INLINE void running_turned(const cpu::RunningArgs& args) {
-    constexpr int lanes = Vec<T>::lanes;
-    alignas(64) T top[cpu::turned_rows + lanes], places[lanes * scan_block];
-    alignas(64) int64_t index[scan_block];
+    constexpr int lanes = Vec<T>::lanes, wide = Vec<int64_t>::lanes;
+    using Index = typename IntOf<T>::type;
+    alignas(64) T top[cpu::turned_rows + lanes];
+    alignas(64) Index places[lanes * scan_block];
     int64_t last[cpu::turned_rows] = {};
     const Vec<T> none(Op::template identity<T>);
     for (int64_t c = 0; c < args.count; ++c) top[c] = Op::template identity<T>;
     for_turned<reverse, T>(
         args.n, args.count, [&](int64_t c, int rows, int64_t at, int now, int64_t low) MERCER_STEP {
-            Vec<T> v[scan_block], place[scan_block];
+            Vec<T> v[scan_block];
+            Vec<Index> place[scan_block];
             load_steps<reverse>(static_cast<const T*>(args.x) + c, args.inner, args.n, at, now,
                                 rows, none, v);
             Vec<T> now_top = Vec<T>::load(top + c);
@@ -157,14 +159,24 @@ MERCER_INLINE void running_turned(const cpu::RunningArgs& args) {
             // Backwards, the steps there are stand at the end of the block.
             const int skip = reverse ? scan_block - now : 0;
             for (int r = 0; r < rows; ++r) {
-                const int64_t before = last[c + r];
-                for (int k = 0; k < scan_block; ++k) {
-                    const int j = int(places[r * scan_block + k]);
-                    index[k] = j < 0 ? before : reverse ? at - j : at + j;
+                const Index* const row = places + r * scan_block;
+                int64_t* const index = args.index + to + r * args.out_inner;
+                const Vec<int64_t> before(last[c + r]), first(at), none(int64_t(0));
+                const auto absolute = [&](int k) MERCER_STEP {
+                    const Vec<int64_t> j = widened(row + k);
+                    return select(j < none, before, reverse ? first - j : first + j);
+                };
+                if (now == scan_block) {
+#pragma GCC unroll 16
+                    for (int k = 0; k < scan_block; k += wide)
+                        args.stream ? absolute(k).stream(index + k) : absolute(k).store(index + k);
+                } else {
+                    alignas(64) int64_t some[scan_block];
+                    for (int k = 0; k < scan_block; k += wide) absolute(k).store(some + k);
+                    for (int k = 0; k < now; ++k) index[k] = some[skip + k];
                 }
-                last[c + r] = index[reverse ? 0 : scan_block - 1];
-                copy_row(index + skip, now, args.stream && now == scan_block,
-                         args.index + to + r * args.out_inner);
+                const Index end = row[reverse ? 0 : scan_block - 1];
+                if (end >= 0) last[c + r] = reverse ? at - end : at + end;
             }
         });
     if (args.stream) stream_fence();
