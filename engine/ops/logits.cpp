@@ -217,16 +217,20 @@ Tensor NllLoss::forward(const Attrs& attrs, std::span<const Tensor> in) {
         T* to = static_cast<T*>(loss.raw());
         parallel_for(
             ids.count(), grain_for(3), [&, p, to, id, n, ignore](int64_t begin, int64_t end) {
-                int64_t kept = 0;
+                int64_t skipped = 0;
                 bool outside = false;
-                for (int64_t r = begin; r < end; ++r) {
+                const T* row = p + begin * n;
+                for (int64_t r = begin; r < end; ++r, row += n) {
                     const int64_t i = id[r];
-                    const bool skip = i == ignore, out = !skip & (uint64_t(i) >= uint64_t(n));
-                    const T value = p[r * n + (skip | out ? 0 : i)];
-                    to[r] = skip ? T(0) : -value;
-                    kept += !skip, outside |= out;
+                    if (i == ignore) {
+                        to[r] = T(0), ++skipped;
+                        continue;
+                    }
+                    const bool out = uint64_t(i) >= uint64_t(n);
+                    to[r] = -row[out ? 0 : i];
+                    outside |= out;
                 }
-                counted += kept;
+                counted += end - begin - skipped;
                 if (outside) wrong = true;
             });
     });
