@@ -300,7 +300,7 @@ TEST_CASE_TEMPLATE("gemm: one thread and several give the same bits", T, float, 
             set_thread_count(threads);
             cpu::gemm(m, n, k, a.in(), b.in(), c.out());
             if (threads == 1) first = c.memory;
-            CHECK(same_bits(c.memory, first));
+            CHECK_MESSAGE(same_bits(c.memory, first), m << " x " << n << " x " << k << " threads " << threads);
         }
     }
     set_thread_count(before);
