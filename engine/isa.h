@@ -10,7 +10,7 @@
 namespace mercer {
 
 /// scalar_fma is the scalar form compiled with -mfma; the same bits, faster. MERCER_ISA=scalar
-/// picks it where it runs.
+/// picks it where it runs. avx2 needs fma, bmi and bmi2 as well; avx512 f, dq, bw, vl and all of these.
 enum class Isa { scalar, scalar_fma, avx2, avx512, neon };
 inline constexpr int isa_count = 5;
 

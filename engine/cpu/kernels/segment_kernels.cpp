@@ -110,7 +110,8 @@ void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
             most = n > most ? n : most;
             sizes[r] = T(n);
         }
-        for (int64_t i = at[0]; i < at[lanes]; i += 64 / int(sizeof(T))) fetch_beyond(x + i);
+        if (most <= 4 * canonical_lanes)  // longer ones are read in a row
+            for (int64_t i = at[0]; i < at[lanes]; i += 64 / int(sizeof(T))) fetch_beyond(x + i);
         Vec<T> v[lanes];
         const auto for_each_run = [&](auto joined) __attribute__((always_inline)) {
             for (int r = 0; r < lanes; ++r) v[r] = joined(x + at[r], at[r + 1] - at[r]);
