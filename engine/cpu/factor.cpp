@@ -54,7 +54,9 @@ void solve_panels(int64_t n, int64_t k, MatrixView<const T> t, bool lower, bool 
             Scratch scratch;
             T* const own = more.kept ? nullptr : scratch.take<T>(group * n * nr);
             for (; begin < end; ++begin) {
-                const int64_t first = begin * group * nr, columns = std::min(group * nr, k - first),
+                // As subtract_panels() goes: the thread that solved a panel will find it in its cache.
+                const int64_t place = more.identity ? begin : divide_up(panels, group) - 1 - begin,
+                              first = place * group * nr, columns = std::min(group * nr, k - first),
                               whole = columns / nr, left = columns - whole * nr;
                 const MatrixView<T> here = at(b, 0, first);
                 if (more.pivots) exchange_rows(columns, here.data, here.row, more.pivots, n);
@@ -110,15 +112,24 @@ int64_t cholesky_at(int64_t n, MatrixView<T> a) {
         copy_block<T>(n, n, {upper, 1, n}, a);
         return 0;
     }
-    const int64_t h = left_of(n, factor_block), rest = n - h;
+    int64_t h = left_of(n, factor_block);
     if (const int64_t column = cholesky_at(h, a)) return column;
-    const MatrixView<T> below = at(a, h, 0);
-    Scratch scratch;
-    T* panels = scratch.take<T>(h * round_up(rest, gemm_kernels<T>().nr));
-    solve_panels<T>(h, rest, read(a), true, false, {below.data, a.col, a.row}, {.kept = panels});
-    subtract_panels<T>(rest, rest, h, read(below), panels, at(a, h, h), true);
-    const int64_t column = cholesky_at(n - h, at(a, h, h));
-    return column ? h + column : 0;
+    // The next columns are factored by one thread while others still meet those before: none falls asleep for lack of work.
+    for (int64_t done = 0;;) {
+        const int64_t from = done + h, rest = n - from,
+                      next = rest <= factor_block ? rest : left_of(rest, factor_block);
+        const MatrixView<T> below = at(a, from, done), corner = at(a, from, from);
+        Scratch scratch;
+        T* panels = scratch.take<T>(h * round_up(rest, gemm_kernels<T>().nr));
+        solve_panels<T>(h, rest, read(at(a, done, done)), true, false, {below.data, a.col, a.row},
+                        {.kept = panels});
+        int64_t column = 0;
+        subtract_panels<T>(rest, rest, h, read(below), panels, corner, true, next,
+                           [&] { column = cholesky_at(next, corner); });
+        if (column) return from + column;
+        if (next == rest) return 0;
+        done = from, h = next;
+    }
 }
 
 constexpr int64_t lu_panel = 64;  // columns that are factored side by side, each dense

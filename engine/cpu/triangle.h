@@ -8,6 +8,7 @@
 #include "engine/cpu/gemm.h"
 #include "engine/cpu/gemm_panel.h"
 #include "engine/cpu/gemm_plan.h"
+#include "engine/function_ref.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 
@@ -48,36 +49,46 @@ int64_t piece_rows(const GemmTable<T>& table) {
     return divide_up(96, table.mr) * table.mr;
 }
 
-/// c −= a·b, b (k × n) in panels, or (`lower`, m = n) what is of it on and below the diagonal, and above it less than piece_rows() + nr columns.
+/// c −= a·b, b (k × n) in panels, or (`lower`, m = n) what is of it on and below the diagonal, and above it less than
+/// piece_rows() + nr columns. The first `early` rows come before the others; ahead() meets them while others are under way.
 template <class T>
-void subtract_panels(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, const T* b,
-                     MatrixView<T> c, bool lower) {
+void subtract_panels(
+    int64_t m, int64_t n, int64_t k, MatrixView<const T> a, const T* b, MatrixView<T> c, bool lower,
+    int64_t early = 0, FunctionRef<void()> ahead = [] {}) {
     const GemmTable<T>& table = gemm_kernels<T>();
-    const int64_t nr = table.nr, mr = table.mr, rows = piece_rows(table),
-                  blocks = divide_up(m, rows);
-    parallel_for(blocks, grain_for(rows * n * k / 32), [&](int64_t begin, int64_t end) {
-        Scratch scratch;
-        T* const strips = scratch.take<T>(rows * std::min(k, depth));
-        for (; begin < end; ++begin) {
-            const int64_t i = (blocks - 1 - begin) * rows, count = std::min(rows, m - i),
-                          right = lower ? i + count : n;
-            for (int64_t p = 0; p < k; p += depth) {
-                const int64_t steps = std::min(depth, k - p);
-                const MatrixView<const T> from = at(a, i, p);
-                table.pack_rows(count, steps, from.data, from.row, from.col, strips);
-                factor_kernels<T>().negate(count * steps, strips);
-                for (int64_t j = 0; j < right; j += nr) {
-                    const int64_t columns = std::min(nr, n - j),
-                                  width = panel_width(table, columns);
-                    // Strips above the diagonal; the last two share their rows.
-                    int64_t above = lower ? std::max<int64_t>(0, j - i) / mr * mr : 0;
-                    while (above > 0 && count - above < 2 * mr) above -= mr;
-                    multiply_panel(table, count - above, columns, steps, strips + above * steps,
-                                   b + j * k + p * width, at(c, i + above, j).data, c.row, true);
-                }
+    const int64_t nr = table.nr, mr = table.mr, rows = piece_rows(table);
+    const auto subtract = [&](int64_t i, T* strips) {
+        const int64_t count = std::min(rows, m - i), right = lower ? i + count : n;
+        for (int64_t p = 0; p < k; p += depth) {
+            const int64_t steps = std::min(depth, k - p);
+            const MatrixView<const T> from = at(a, i, p);
+            table.pack_rows(count, steps, from.data, from.row, from.col, strips);
+            factor_kernels<T>().negate(count * steps, strips);
+            for (int64_t j = 0; j < right; j += nr) {
+                const int64_t columns = std::min(nr, n - j), width = panel_width(table, columns);
+                // Strips above the diagonal; the last two share their rows.
+                int64_t above = lower ? std::max<int64_t>(0, j - i) / mr * mr : 0;
+                while (above > 0 && count - above < 2 * mr) above -= mr;
+                multiply_panel(table, count - above, columns, steps, strips + above * steps,
+                               b + j * k + p * width, at(c, i + above, j).data, c.row, true);
             }
         }
-    });
+    };
+    const auto run = [&](int64_t first, int64_t last, int64_t before) {
+        parallel_for(before + last - first, grain_for(rows * n * k / 32),
+                     [&](int64_t begin, int64_t end) {
+                         Scratch scratch;
+                         T* const strips = scratch.take<T>(rows * std::min(k, depth));
+                         for (; begin < end; ++begin)
+                             if (begin < before)
+                                 ahead();
+                             else
+                                 subtract((last - 1 - (begin - before)) * rows, strips);
+                     });
+    };
+    const int64_t blocks = divide_up(m, rows), first = divide_up(early, rows);
+    if (early) run(0, first, 0);
+    run(first, blocks, early > 0);
 }
 
 /// X ← T⁻¹X panel by panel. −T's blocks beside the diagonal are packed once, X's panels as a product's right operand: a block
