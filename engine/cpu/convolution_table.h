@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace mercer::cpu {
 
@@ -26,6 +27,10 @@ struct PlaneWalk {
     int64_t taps;
 };
 
+/// The number of a tap, as wide as T.
+template <class T>
+using TapOf = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+
 template <class T>
 struct ConvolutionTable {
     /// to[j mod step · part + j div step] = from[j], j < n.
@@ -47,7 +52,7 @@ struct ConvolutionTable {
     /// out = the largest sample, NaN if any is NaN.
     void (*largest)(const PlaneWalk<T>& x, T* out, int64_t out_row);
     /// taps[c] = the first tap with the largest sample (the first NaN if any), of one row.
-    void (*largest_tap)(const PlaneWalk<T>& x, int32_t* taps);
+    void (*largest_tap)(const PlaneWalk<T>& x, TapOf<T>* taps);
     /// Windows of `rows` × 2, side by side: dx = g[c] where the largest of window c stands, else 0. Rows are `row` apart.
     void (*pair_gradient)(int64_t columns, int64_t rows, const T* x, int64_t row, const T* g,
                           T* dx);

@@ -46,7 +46,7 @@ template <class T, class Start, class Visit>
 void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Start start, Visit visit) {
     for_planes<T>(windows, x, [&](int64_t i, cpu::PlaneWalk<T> walk) {
         Scratch scratch;
-        int32_t* const taps = scratch.take<int32_t>(walk.columns);
+        auto* const taps = scratch.take<cpu::TapOf<T>>(walk.columns);
         start(i);
         const int64_t rows = walk.rows;
         walk.rows = 1;
@@ -66,8 +66,9 @@ public:
             for (int64_t z = 0; z < across_.kernel; ++z) place_.push_back(y * across_.in + z);
     }
     /// visit(c, j) for the windows c of row r, whose largest elements stand at j of the plane.
-    template <class Visit>
-    void each(int64_t r, const int32_t* taps, Visit visit) const {
+    /// A function of its own, for which the compiler has registers enough.
+    template <class Tap, class Visit>
+    [[gnu::noinline]] void each(int64_t r, const Tap* taps, Visit visit) const {
         const int64_t top = r * down_.stride - down_.before, stride = across_.stride,
                       first = top * across_.in - across_.before, columns = across_.out,
                       edge = top < 0 ? columns
@@ -162,7 +163,7 @@ Tensor MaxPool2d::indices(const Attrs& a, const Tensor& in) {
     in_dtype(x.dtype(), [&]<class T>(T) {
         for_largest<T>(
             a, x, [](int64_t) {},
-            [&](int64_t i, int64_t r, const int32_t* taps) {
+            [&](int64_t i, int64_t r, const cpu::TapOf<T>* taps) {
                 int64_t* const row = to + i * windows + r * a.axis[1].out;
                 places.each(r, taps, [=](int64_t c, int64_t j) { row[c] = j; });
             });
@@ -188,7 +189,7 @@ Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotan
         if (pairs) return pair_gradients(a, static_cast<const T*>(x.raw()), from, planes, to);
         for_largest<T>(
             a, x, [&](int64_t i) { std::fill_n(to + i * plane, plane, T(0)); },
-            [&](int64_t i, int64_t r, const int32_t* taps) {
+            [&](int64_t i, int64_t r, const cpu::TapOf<T>* taps) {
                 const T* const row = from + i * windows + r * across.out;
                 T* const into = to + i * plane;
                 places.each(r, taps, [=](int64_t c, int64_t j) { into[j] += row[c]; });

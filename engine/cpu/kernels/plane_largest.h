@@ -42,9 +42,8 @@ template <class T>
 struct LargestTap {
     using V = Vec<T>;
     using I = typename V::Int;
-    using Int = typename IntOf<T>::type;
     const PlaneWalk<T>& x;
-    int32_t* taps;
+    cpu::TapOf<T>* taps;
     struct Best {
         V top;
         I tap;
@@ -53,28 +52,17 @@ struct LargestTap {
     MERCER_INLINE void run(int64_t c) const {
         Best best[n];
         MERCER_UNROLL for (int j = 0; j < n; ++j)
-            best[j] = {V::load(x.tile + c + j * V::lanes + x.offsets[0]), I(Int(0))};
+            best[j] = {V::load(x.tile + c + j * V::lanes + x.offsets[0]), I(0)};
         over_taps<T, n>(
             x, x.tile + c, best, [](Best & b, int64_t k, V v) __attribute__((always_inline)) {
                 consider(b.top, b.tap, v, k);
             });
-        MERCER_UNROLL for (int j = 0; j < n; ++j) {
-            const int64_t at = c + j * V::lanes, left = x.columns - at;
-            if (left > 0) store(best[j].tap, left < V::lanes ? int(left) : V::lanes, taps + at);
-        }
-    }
-    static MERCER_INLINE void store(I tap, int count, int32_t* to) {
-        if constexpr (sizeof(T) == 4) {
-            tap.store(to, count);
-        } else {
-            Int found[V::lanes];
-            tap.store(found);
-            for (int j = 0; j < count; ++j) to[j] = int32_t(found[j]);
-        }
+        MERCER_UNROLL for (int j = 0; j < n; ++j)
+            store_within(best[j].tap, taps, c + j * V::lanes, x.columns);
     }
 };
 template <class T>
-void largest_tap(const PlaneWalk<T>& x, int32_t* taps) {
+void largest_tap(const PlaneWalk<T>& x, cpu::TapOf<T>* taps) {
     across<T>(x.columns, LargestTap<T>{x, taps});
 }
 

@@ -36,8 +36,8 @@ MERCER_INLINE void across(int64_t columns, Body body) {
         }
     }
 }
-template <class T, class V>
-MERCER_INLINE void store_within(V v, T* row, int64_t at, int64_t columns) {
+template <class V>
+MERCER_INLINE void store_within(V v, typename V::Scalar* row, int64_t at, int64_t columns) {
     if (at + V::lanes <= columns)
         v.store(row + at);
     else if (at < columns)
