@@ -18,8 +18,8 @@ namespace mercer {
 
 /// How one parameter departs from the optimiser's options.
 struct ParameterOptions {
-    double lr_scale = 1;                 // times the learning rate
-    std::optional<double> weight_decay;  // in place of the optimiser's
+    double lr_scale = 1;                                // times the learning rate
+    std::optional<double> weight_decay = std::nullopt;  // in place of the optimiser's
 };
 
 /// Weight decay 0 for parameters of rank 0 and 1 (biases, gains of norms), the optimiser's for the

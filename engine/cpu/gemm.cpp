@@ -61,15 +61,39 @@ const GemmTable<double>& table_of(double) { return gemm_f64(); }
 
 constexpr int64_t small = 64;
 
-/// c (+)= a·b by one thread, both operands where they are.
+template <class T>
+constexpr int64_t line = 64 / sizeof(T);
+
+/// Rows of b that one register holds: in whole ones, at `to`.
+template <class T>
+MatrixView<const T> widened(int64_t n, int64_t k, const MatrixView<const T>& b, T* to) {
+    const T* const end = b.data + (k - 1) * b.row + n;
+    for (int64_t p = 0; p < k; ++p) {
+        const T* const row = b.data + p * b.row;
+        if (end - row >= line<T>)
+            std::memcpy(to + p * line<T>, row, 64);
+        else
+            std::fill(std::copy_n(row, n, to + p * line<T>), to + (p + 1) * line<T>, T(0));
+    }
+    return {to, line<T>, 1};
+}
+
+/// c (+)= a·b by one thread, both operands where they are. Views by reference: copied whole, what was just written to a
+/// part of them would be waited for.
 template <class T>
 void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
-                       MatrixView<const T> a, MatrixView<const T> b, MatrixView<T> c,
-                       bool accumulate, bool stream = false) {
-    T few[small + 64 / sizeof(T)];
+                       const MatrixView<const T>& a, const MatrixView<const T>& b,
+                       const MatrixView<T>& c, bool accumulate, int64_t spare = 0,
+                       bool stream = false) {
+    if (!in_place(table, n, b, spare)) {
+        T wide[small * line<T>];
+        return multiply_in_place(table, m, n, k, a, widened(n, k, b, wide), c, accumulate, line<T>,
+                                 stream);
+    }
+    T few[small + line<T>];
     std::optional<Scratch> scratch;
-    T* const end = n <= small ? few : scratch.emplace().take<T>(n + 64 / int64_t(sizeof(T)));
-    const T* const b_end = last_row(table, n, k, b, end);
+    T* const end = n <= small ? few : scratch.emplace().take<T>(n + line<T>);
+    const T* const b_end = last_row(table, n, k, b, spare, end);
     const bool near = n * k <= small * small || n * k * int64_t(sizeof(T)) <= caches().l2 / 2;
     if (near && c.col == 1) {
         // So few steps take no longer than c's way out; of what L2 holds the stores ask early enough themselves.
@@ -91,10 +115,10 @@ void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t 
 
 /// Whether L1 holds everything and nothing is to be rearranged: making a plan would take longer than the product.
 template <class T>
-bool is_small(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k, MatrixView<const T> a,
-              MatrixView<const T> b, MatrixView<T> c) {
+bool is_small(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
+              const MatrixView<const T>& b, const MatrixView<T>& c) {
     return uint64_t(m - 1) < small && uint64_t(n - 1) < small && uint64_t(k - 1) < small &&
-           c.col == 1 && (a.col == 1 || a.row == 1) && in_place(table, n, b);
+           c.col == 1 && (a.col == 1 || a.row == 1) && b.col == 1 && (n <= line<T> || b.row >= n);
 }
 
 /// Summed in lanes.
@@ -130,14 +154,14 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
         return finish(x);
     }
     if (x.lanes) return multiply_in_lanes(table, x, threads);
-    if (threads == 1 && is_small(table, x.m, x.n, x.k, x.a, x.b, x.c)) {
-        multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate);
+    if (threads == 1 && is_small<T>(x.m, x.n, x.k, x.a, x.b, x.c)) {
+        multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare);
         return finish(x);
     }
     const bool few = x.m <= 2 && x.b.col == 1 && x.c.col == 1;
-    if (few && threads == 1 && in_place(table, x.n, x.b) && (x.a.col == 1 || x.a.row == 1) &&
-        x.n * x.k * int64_t(sizeof(T)) <= caches().l2 / 2) {
-        multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate);
+    if (few && threads == 1 && in_place(table, x.n, x.b, x.spare) &&
+        (x.a.col == 1 || x.a.row == 1) && x.n * x.k * int64_t(sizeof(T)) <= caches().l2 / 2) {
+        multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare);
         return finish(x);
     }
     if (few) {
@@ -156,7 +180,7 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
     }
     const Plan plan = plan_for(table, x, threads);
     if (threads == 1 && plan.a_direct && plan.packed_from == x.n && x.k <= plan.kc) {
-        multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, streams(x));
+        multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare, streams(x));
         return finish(x);
     }
     // What is packed at a time stays within bounds.
@@ -183,8 +207,8 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
     Shared<T> shared{table, x, plan, threads};
     Scratch scratch;
     if (plan.packed_from == x.n)
-        shared.b_end =
-            last_row(table, x.n, x.k, x.b, scratch.take<T>(round_up(x.n, int64_t{table.lanes})));
+        shared.b_end = last_row(table, x.n, x.k, x.b, x.spare,
+                                scratch.take<T>(round_up(x.n, int64_t{table.lanes})));
     if (!plan.by_columns && !plan.b_own && plan.packed_from < x.n) {
         const int64_t states = shared.panels() * divide_up(x.k, plan.kc);
         shared.packed = scratch.take<T>(shared.width() * x.k);
@@ -235,8 +259,11 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
         for (auto* view : {&all.a, &all.b, &all.bias}) std::swap(view->row, view->col);
         std::swap(all.c.row, all.c.col);
     }
+    // Behind all entries of b but the last there is another's memory.
+    const int64_t b_last = b_offset ? *std::max_element(b_offset, b_offset + batch) : 0;
     const auto entry = [&](int64_t at) {
         Product<T> x = all;
+        if (b_offset) x.spare = b_last - b_offset[at];
         x.a.data += a_offset ? a_offset[at] : 0;
         x.b.data += b_offset ? b_offset[at] : 0;
         x.c.data += c_offset ? c_offset[at] : 0;
@@ -287,12 +314,12 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<con
     }
     if (!lanes && !after.any() && !gemm_by_openblas()) {
         const GemmTable<T>& table = table_of(T{});
-        if (n > 1 && is_small(table, m, n, k, a, b, c))
+        if (n > 1 && is_small<T>(m, n, k, a, b, c))
             return multiply_in_place(table, m, n, k, a, b, c, accumulate);
         // A column: cᵀ = bᵀaᵀ.
         const MatrixView<const T> at{a.data, a.col, a.row}, bt{b.data, b.col, b.row};
         const MatrixView<T> ct{c.data, c.col, c.row};
-        if (n == 1 && is_small(table, n, m, k, bt, at, ct))
+        if (n == 1 && is_small<T>(n, m, k, bt, at, ct))
             return multiply_in_place(table, n, m, k, bt, at, ct, accumulate);
     }
     multiply_batch<T>(1, m, n, k, a, nullptr, b, nullptr, c, nullptr, accumulate, after, order);

@@ -37,6 +37,7 @@ struct Product {
     MatrixView<const T> bias;  // broadcast over c
     bool lanes = false;        // sums in lanes, k along a's memory
     bool large = false;        // what c is part of is larger than caches are
+    int64_t spare = 0;         // elements that may be read after b's last
 };
 
 /// Rows i … and columns j … of c.
@@ -71,16 +72,18 @@ template <class T>
 int64_t overhang(const GemmTable<T>& table, int64_t n) {
     return -n & (table.lanes - 1);
 }
-/// Whether b can be used where it is: whole registers of a row stay within b, but for the last row's.
+/// Whether b can be used where it is: whole registers of a row stay within what may be read, but for the last row's.
 template <class T>
-bool in_place(const GemmTable<T>& table, int64_t n, MatrixView<const T> b) {
-    return b.col == 1 && b.row >= overhang(table, n);
-}
-/// The last row of b in whole registers, at `to`, if they reach beyond b; else nullptr.
-template <class T>
-const T* last_row(const GemmTable<T>& table, int64_t n, int64_t k, MatrixView<const T> b, T* to) {
+bool in_place(const GemmTable<T>& table, int64_t n, const MatrixView<const T>& b, int64_t spare) {
     const int64_t more = overhang(table, n);
-    if (more == 0) return nullptr;
+    return b.col == 1 && (b.row >= more || spare >= more);
+}
+/// The last row of b in whole registers, at `to`, if they reach beyond what may be read; else nullptr.
+template <class T>
+const T* last_row(const GemmTable<T>& table, int64_t n, int64_t k, const MatrixView<const T>& b,
+                  int64_t spare, T* to) {
+    const int64_t more = overhang(table, n);
+    if (more <= spare) return nullptr;
     const T* const row = b.data + (k - 1) * b.row;
     std::fill_n(std::copy_n(row, n, to), more, T(0));
     return to;
@@ -117,7 +120,7 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     // that. Packing must be repaid by the rows of a that meet it, and more so where b is dense as it is.
     const bool b_met_rarely = x.m <= 2 * mr || (x.b.row <= 4 * nr && x.m <= 6 * mr);
     if (x.b.col == 1 && ((b_small && (mr >= 8 || spreads(x.b.row * size, x.k))) || b_met_rarely))
-        plan.packed_from = in_place(table, x.n, x.b) ? x.n : (x.n - 1) / nr * nr;
+        plan.packed_from = in_place(table, x.n, x.b, x.spare) ? x.n : (x.n - 1) / nr * nr;
     // Rows far apart share few sets of the caches: so many stay there until the next strip meets them.
     if (plan.packed_from > 0 && !b_small && x.b.row > 4 * nr && x.m > mr)
         plan.kc = std::min<int64_t>(plan.kc, 128);

@@ -38,14 +38,12 @@ Shape product_shape(const Tensor& a, const Tensor& b) {
 std::vector<int64_t> batch_offsets(const Tensor& t, const Shape& batch) {
     const Shape own = batch_shape(t.shape());
     const Strides strides = cpu::broadcast_strides("matmul", own, t.strides(), batch);
-    std::vector<int64_t> offsets(size_t(count(batch)), 0);
-    for (size_t i = 0; i < offsets.size(); ++i) {
-        int64_t rest = int64_t(i);
-        for (int axis = batch.rank() - 1; axis >= 0; --axis) {
-            offsets[i] += rest % batch[axis] * strides[axis];
-            rest /= batch[axis];
-        }
-    }
+    std::vector<int64_t> offsets{0};
+    offsets.reserve(size_t(count(batch)));
+    for (int axis = batch.rank() - 1; axis >= 0; --axis)
+        for (size_t i = 0, inner = offsets.size(), all = inner * size_t(batch[axis] - 1); i < all;
+             ++i)
+            offsets.push_back(offsets[i] + strides[axis]);
     return offsets;
 }
 

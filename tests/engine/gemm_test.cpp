@@ -300,7 +300,8 @@ TEST_CASE_TEMPLATE("gemm: one thread and several give the same bits", T, float, 
             set_thread_count(threads);
             cpu::gemm(m, n, k, a.in(), b.in(), c.out());
             if (threads == 1) first = c.memory;
-            CHECK_MESSAGE(same_bits(c.memory, first), m << " x " << n << " x " << k << " threads " << threads);
+            CHECK_MESSAGE(same_bits(c.memory, first),
+                          m << " x " << n << " x " << k << " threads " << threads);
         }
     }
     set_thread_count(before);
@@ -373,16 +374,20 @@ TEST_CASE_TEMPLATE("gemm_batched: offsets, broadcast operands, many small and fe
                               {8, 100, 100, 8},
                               {40, 1, 64, 64},
                               {6, 64, 1, 50},
+                              {7, 3, 4, 5},
+                              {12, 8, 8, 8},
+                              {5, 66, 3, 66},
                               {9, 20, 2, 70}})
-        for (Layout lc : {Layout::rows, Layout::columns}) {
+        for (const auto& [lb, lc] : {std::pair(Layout::padded_columns, Layout::rows),
+                                     std::pair(Layout::rows, Layout::rows),
+                                     std::pair(Layout::padded_columns, Layout::columns)}) {
             const int64_t batch = shape[0], m = shape[1], n = shape[2], k = shape[3];
             CAPTURE(batch);
             CAPTURE(m);
             CAPTURE(n);
             CAPTURE(k);
             Numbers numbers{uint64_t(batch + m)};
-            Matrix<T> a(m, k, Layout::rows, batch), b(k, n, Layout::padded_columns, batch),
-                c(m, n, lc, batch);
+            Matrix<T> a(m, k, Layout::rows, batch), b(k, n, lb, batch), c(m, n, lc, batch);
             a.fill(numbers), b.fill(numbers), c.fill(numbers);
             std::vector<int64_t> at_a, at_b, at_c;
             for (int64_t i = 0; i < batch; ++i) {

@@ -106,9 +106,9 @@ struct Operands {
     T* c;
     int64_t c_row;
     const T* next;    // the tile of c that comes after this one, to be asked for
-    int last;         // lanes of each row's last register in use
     bool accumulate;  // else starts from zero
-    bool stream;      // as in GemmBlock
+    int last;         // lanes of each row's last register in use
+    bool stream;      // as in GemmBlock; not beside the other, or both are read as one word
 };
 
 /// A tile of c in registers. Its rows are reached by one pointer that walks, hidden from the compiler, rather than by one
