@@ -3,7 +3,8 @@
 #
 # A file sees MERCER_KERNEL_ISA = scalar, scalar_fma, avx2, avx512 or neon and keeps its kernels in that namespace
 # (engine/simd/isa.h). It is how the library's own kernels are built, and how a user's map() formulas get full speed.
-set(MERCER_KERNEL_FLAGS -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-exceptions
+# Inlined whole, a kernel takes minutes to compile with sanitizers: -O1 in debug builds.
+set(MERCER_KERNEL_FLAGS $<IF:$<CONFIG:Debug>,-O1,-O3> -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-exceptions
     -fno-asynchronous-unwind-tables -Wno-psabi)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
   set(MERCER_ISAS scalar scalar_fma avx2 avx512)
@@ -25,7 +26,7 @@ function(mercer_isa_objects target)
       target_compile_features(${objects} PRIVATE cxx_std_20)
       target_compile_definitions(${objects} PRIVATE MERCER_KERNEL_ISA=${isa})
       target_compile_options(${objects} PRIVATE ${MERCER_KERNEL_FLAGS} ${MERCER_FLAGS_${isa}})
-      # Inlined whole, a kernel takes minutes to compile with sanitizers: the address sanitizer watches one of the copies.
+      # The address sanitizer watches one of the copies.
       target_compile_options(${objects} PRIVATE
         $<IF:$<IN_LIST:${isa},avx2$<SEMICOLON>neon>,-fno-sanitize=undefined,-fno-sanitize=all>)
       if(isa MATCHES "^scalar")

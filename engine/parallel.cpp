@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -58,9 +59,13 @@ tbb::task_arena& own_arena(int threads) {
     static int size = 0;
     const std::lock_guard lock(mutex);
     if (!arena || size != threads) {
-        arena = new tbb::task_arena(threads);  // a replaced arena may still be in use: it stays
+        // Asked for more than it allows, oneTBB prints a warning and gives no more.
+        using Control = tbb::global_control;
+        const size_t allowed = Control::active_value(Control::max_allowed_parallelism);
+        const int slots = int(std::min<size_t>(size_t(threads), allowed));
+        arena = new tbb::task_arena(slots);  // a replaced arena may still be in use: it stays
         size = threads;
-        log(LogLevel::info, "an arena of " + std::to_string(threads) + " threads");
+        log(LogLevel::info, "an arena of " + std::to_string(slots) + " threads");
     }
     return *arena;
 }

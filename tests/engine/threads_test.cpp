@@ -2,8 +2,10 @@
 // program of its own.
 #include <doctest/doctest.h>
 #include <tbb/task_arena.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -43,6 +45,23 @@ TEST_CASE("no thread exists before the first parallel call") {
     CHECK(threads_alive() == at_start);  // small work stays here
     const Tensor big = exp(randn(Key{1, 2}, {1 << 22}));
     CHECK(threads_alive() > at_start);
+}
+
+TEST_CASE("more threads than processors: nothing is printed") {
+    std::FILE* const seen = std::tmpfile();
+    std::fflush(stderr);
+    const int saved = dup(2);
+    dup2(fileno(seen), 2);
+    const int before = thread_count();
+    set_thread_count(int(std::thread::hardware_concurrency()) + 1);
+    const Tensor out = exp(Tensor::zeros({1 << 20}));
+    set_thread_count(before);
+    std::fflush(stderr);
+    dup2(saved, 2);
+    close(saved);
+    CHECK(lseek(fileno(seen), 0, SEEK_END) == 0);
+    std::fclose(seen);
+    CHECK(out.count() == 1 << 20);
 }
 
 TEST_CASE("a loop covers every item once, also in the host's arena") {
