@@ -298,8 +298,9 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
 }  // namespace
 
 template <class T>
-void gemm(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
-          MatrixView<T> c, bool accumulate, const Epilogue<T>& after, Order order) {
+void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
+          const MatrixView<const T>& b, const MatrixView<T>& c, bool accumulate,
+          const Epilogue<T>& after, Order order) {
     const bool lanes = order == Order::by_shape && sums_in_lanes(m, n, k, a, b);
     // A few dot products: the way to them would take as long.
     if (lanes && m * n <= small && k <= small && a.col == 1 && b.row == 1 && !after.any() &&
@@ -326,9 +327,9 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<con
 }
 
 template <class T>
-void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<const T> a,
-                  const int64_t* a_offset, MatrixView<const T> b, const int64_t* b_offset,
-                  MatrixView<T> c, const int64_t* c_offset, bool accumulate,
+void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
+                  const int64_t* a_offset, const MatrixView<const T>& b, const int64_t* b_offset,
+                  const MatrixView<T>& c, const int64_t* c_offset, bool accumulate,
                   const Epilogue<T>& after, Order order) {
     multiply_batch<T>(batch, m, n, k, a, a_offset, b, b_offset, c, c_offset, accumulate, after,
                       order);
@@ -345,12 +346,14 @@ bool gemm_by_openblas() {
     return chosen;
 }
 
-#define MERCER_GEMM(T)                                                                         \
-    template void gemm<T>(int64_t, int64_t, int64_t, MatrixView<const T>, MatrixView<const T>, \
-                          MatrixView<T>, bool, const Epilogue<T>&, Order);                     \
-    template void gemm_batched<T>(int64_t, int64_t, int64_t, int64_t, MatrixView<const T>,     \
-                                  const int64_t*, MatrixView<const T>, const int64_t*,         \
-                                  MatrixView<T>, const int64_t*, bool, const Epilogue<T>&, Order);
+#define MERCER_GEMM(T)                                                                            \
+    template void gemm<T>(int64_t, int64_t, int64_t, const MatrixView<const T>&,                  \
+                          const MatrixView<const T>&, const MatrixView<T>&, bool,                 \
+                          const Epilogue<T>&, Order);                                             \
+    template void gemm_batched<T>(int64_t, int64_t, int64_t, int64_t, const MatrixView<const T>&, \
+                                  const int64_t*, const MatrixView<const T>&, const int64_t*,     \
+                                  const MatrixView<T>&, const int64_t*, bool, const Epilogue<T>&, \
+                                  Order);
 MERCER_GEMM(float)
 MERCER_GEMM(double)
 #undef MERCER_GEMM

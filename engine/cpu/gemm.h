@@ -44,8 +44,8 @@ enum class Order { by_shape, chain };
 /// are the same in whatever batch it is computed. The second does: a row alone, times a matrix transposed in memory,
 /// may differ in rounding from the same row among others; who needs them alike takes `chain`.
 template <class T>
-constexpr bool sums_in_lanes(int64_t m, int64_t n, int64_t k, MatrixView<const T> a,
-                             MatrixView<const T> b) {
+constexpr bool sums_in_lanes(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
+                             const MatrixView<const T>& b) {
     constexpr int64_t l = sum_lanes<T>;
     return (a.col == 1 && n <= few_columns && k >= l * n) || (m == 1 && b.row == 1 && k >= l);
 }
@@ -53,16 +53,16 @@ constexpr bool sums_in_lanes(int64_t m, int64_t n, int64_t k, MatrixView<const T
 /// c(m×n) = a(m×k)·b(k×n), or c += with `accumulate`. Strides are arbitrary (transposes cost no
 /// copy beyond packing); c must not overlap a or b. Parallel over tiles of c. Cost 2mnk flops.
 template <class T>
-void gemm(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
-          MatrixView<T> c, bool accumulate = false, const Epilogue<T>& after = {},
-          Order order = Order::by_shape);
+void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
+          const MatrixView<const T>& b, const MatrixView<T>& c, bool accumulate = false,
+          const Epilogue<T>& after = {}, Order order = Order::by_shape);
 
 /// The same for `batch` independent products; entry i's operands start at offset[i] elements from
 /// data (an offset may repeat: a broadcast operand is not copied).
 template <class T>
-void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<const T> a,
-                  const int64_t* a_offset, MatrixView<const T> b, const int64_t* b_offset,
-                  MatrixView<T> c, const int64_t* c_offset, bool accumulate = false,
+void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
+                  const int64_t* a_offset, const MatrixView<const T>& b, const int64_t* b_offset,
+                  const MatrixView<T>& c, const int64_t* c_offset, bool accumulate = false,
                   const Epilogue<T>& after = {}, Order order = Order::by_shape);
 
 /// Whether the environment says MERCER_GEMM=openblas, read once: then both functions above run on

@@ -5,26 +5,14 @@
 #include <string>
 #include <utility>
 
+#include "engine/cpu/cblas.h"
 #include "engine/cpu/gemm.h"
 #include "engine/error.h"
 #include "engine/lapack.h"
 #include "engine/scratch.h"
 
-// As in cblas.h: 101 row-major, 111 as it is, 112 transposed.
-extern "C" {
-void cblas_sgemm(int order, int a_form, int b_form, int m, int n, int k, float alpha,
-                 const float* a, int a_step, const float* b, int b_step, float beta, float* c,
-                 int c_step);
-void cblas_dgemm(int order, int a_form, int b_form, int m, int n, int k, double alpha,
-                 const double* a, int a_step, const double* b, int b_step, double beta, double* c,
-                 int c_step);
-}
-
 namespace mercer::cpu {
 namespace {
-
-constexpr auto multiply_of(float) { return cblas_sgemm; }
-constexpr auto multiply_of(double) { return cblas_dgemm; }
 
 /// A matrix as cblas takes it: rows `step` apart, or columns where transposed.
 template <class T>
@@ -75,8 +63,8 @@ void gemm_openblas(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, Matri
     } else {
         const Operand<T> l(scratch, a, m, k), r(scratch, b, k, n);
         const std::lock_guard lock(lapack::guard());
-        multiply_of(T{})(101, l.form, r.form, int(m), int(n), int(k), T(1), l.data, l.step, r.data,
-                         r.step, T(accumulate), to.data, int(to.row));
+        cblas_gemm(T{})(101, l.form, r.form, int(m), int(n), int(k), T(1), l.data, l.step, r.data,
+                        r.step, T(accumulate), to.data, int(to.row));
     }
     if (!in_place) each([](T& into, T& copy) { into = copy; });
 }
