@@ -29,7 +29,13 @@ void add_ops_linalg() {
     const double n = 1024, n3 = n * n * n, small = 4096 * 16.0 * 16 * 16;
     const Shape big{1024, 1024}, many{4096, 16, 16};
     const auto factor = [](const Tensor& a, const Tensor&) { return cholesky(a); };
-    add("cholesky/1024", n3 / 3, big, {1}, true, factor);
+    for (const Shape& shape : {big, Shape{2048, 2048}}) {
+        const double order = double(shape[0]), flops = order * order * order / 3;
+        const std::string size = std::to_string(shape[0]);
+        add("cholesky/" + size, flops, shape, {1}, true, factor);
+        add("logdet/" + size, flops, shape, {1}, true,
+            [](const Tensor& a, const Tensor&) { return logdet(a); });
+    }
     add("cholesky/4096x16x16", small / 3, many, {1}, true, factor,
         "divisions and roots, one after the other");
     add("triangular_solve/1024", n3, big, big, false,
@@ -38,8 +44,6 @@ void add_ops_linalg() {
         [](const Tensor& a, const Tensor& b) { return solve(a, b); });
     add("solve_spd/1024", n3 / 3 + 2 * n3, big, big, true,
         [](const Tensor& a, const Tensor& b) { return solve_spd(a, b); });
-    add("logdet/1024", n3 / 3, big, {1}, true,
-        [](const Tensor& a, const Tensor&) { return logdet(a); });
     add("inverse/1024", 2 * n3, big, {1}, false,
         [](const Tensor& a, const Tensor&) { return inverse(a); });
     const auto eigen = [](const Tensor& a, const Tensor&) { return eigh(a).first; };

@@ -218,20 +218,22 @@ private:
         const bool last = p + plan_.kc >= x_.k;
         if (from < plan_.packed_from) {
             block.n = std::min(n, plan_.packed_from - from);
-            block.rows_outer = block.k == x_.k;
+            // Rows that crowd in L1 may in L2: a strip stays there for all of b.
+            block.rows_outer = block.k == x_.k || plan_.strip < t_.mr;
             block.b_end = last && s_.b_end ? s_.b_end + from : nullptr;
             block.b = x_.b.data + p * x_.b.row + from;
             block.c = c + from * x_.c.col;
             if (!last && x_.b.row <= 2 * t_.nr) {  // dense rows, met by few of a: on to the next
                 constexpr int64_t line = 64 / sizeof(T);
-                const int64_t tiles = divide_up(m, t_.mr) * divide_up(block.n, t_.nr),
+                const int64_t tiles = divide_up(m, plan_.strip) * divide_up(block.n, t_.nr),
                               each = block.k / t_.steps * line;
                 block.ahead[0] = {block.b + block.k * x_.b.row, tiles, 1, each, 0, line};
                 block.ahead[1] = block.ahead[0];
                 block.ahead[1].from += tiles * each;
             } else if (!block.rows_outer &&
-                       m > t_.mr) {  // a few lines of each row: those of the next panel
-                const int64_t strips = divide_up(m, t_.mr), tiles = strips * (block.n / t_.nr - 1);
+                       m > plan_.strip) {  // a few lines of each row: those of the next panel
+                const int64_t strips = divide_up(m, plan_.strip),
+                              tiles = strips * (block.n / t_.nr - 1);
                 block.ahead[0] = {block.b + t_.nr, tiles,    strips,
                                   t_.nr,           x_.b.row, t_.steps * x_.b.row};
                 block.ahead[1] = block.ahead[0];
@@ -248,7 +250,7 @@ private:
         const int64_t count = divide_up(from + n - plan_.packed_from, t_.nr) - first;
         // Threads begin at different panels, so that each finds the others' packed.
         const int64_t start = plan_.by_columns ? 0 : number_ * count / s_.threads;
-        const int64_t strips = divide_up(m, t_.mr);
+        const int64_t strips = divide_up(m, plan_.strip);
         block.ahead[1] =
             last ? fetch_rows(next.first, next.count, 0) : fetch_rows(i, m, p + plan_.kc);
         // What is fetched long before it is used would be driven out again.

@@ -94,6 +94,7 @@ struct Plan {
     int64_t kc;           // steps of k at a time
     int64_t packed_from;  // columns of b from here on are packed in panels
     bool a_direct;        // a is used where it is
+    int64_t strip;        // rows of a strip
     bool by_columns;      // threads claim columns, and pack all of a; else rows, and share packed b
     bool b_own;     // but each thread packs a small b for itself, sooner than wait for another's
     bool a_once;    // by columns: all of a stays packed; else it is, kc steps at a time
@@ -112,9 +113,12 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     plan.kc = block_size(x.k, l2 / 256 / size, 8);
     const bool b_small = (x.b.row * (x.k - 1) + x.n) * size <= l2 / 4;
     const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= caches().l1 / 2;
-    plan.a_direct =
-        x.a.col == 1 ? (x.n <= 24 * mr || x.k <= 32) && spreads(x.a.row * size, std::min(x.m, mr))
-                     : x.a.row == 1 && (x.n <= nr || (a_small && x.n <= 4 * nr));
+    // Low strips read b more often, so packing a is repaid sooner; and from memory it is fetched ahead.
+    const int64_t most = rows_in_place(table.mr, x.a.row * size);
+    const bool low = most<std::min(x.m, mr), far = x.m * x.k * size> caches().l3 / 2;
+    plan.a_direct = x.a.col == 1 ? (x.n <= (low ? 10 : 24) * mr || x.k <= 32) && !(low && far)
+                                 : x.a.row == 1 && (x.n <= nr || (a_small && x.n <= 4 * nr));
+    plan.strip = plan.a_direct ? most : mr;
     plan.packed_from = 0;
     // In place, rows of b come from L2 where they crowd a few sets of L1; a low tile has no time for
     // that. Packing must be repaid by the rows of a that meet it, and more so where b is dense as it is.
@@ -135,7 +139,7 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
                                                               x.m >= 16 * mr * threads);
     plan.a_once = plan.by_columns && x.m * x.k * size <= l2 / 2;
     plan.grain = plan.by_columns ? nr : x.m >> 32 ? mr : 1;
-    plan.unit = plan.by_columns ? nr : mr;
+    plan.unit = plan.by_columns ? nr : plan.strip;
     plan.most = plan.by_columns ? x.n : rows;
     if (x.after && plan.packed_from == x.n)  // what is finished should still be in cache
         plan.most = std::min(plan.most, std::max(mr, l2 / 4 / (x.n * size) / mr * mr));

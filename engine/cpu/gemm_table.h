@@ -20,6 +20,11 @@ constexpr int strip_rows(int mr, int64_t left) {
     if (left <= mr) return int(left);
     return left < mr + mr / 2 ? int(left + 1) / 2 : mr;
 }
+/// What mr is where rows are used in place, `stride` bytes apart: L1 finds a line by the low 12 bits of its
+/// address, and has 8 places or more for those that agree.
+constexpr int rows_in_place(int mr, int64_t stride) {
+    return stride % 4096 == 0 && mr > 8 ? 8 : mr;
+}
 
 /// What is fetched to L2 while tiles run: tile t, `done` ≤ t < `tiles`, asks for the elements at
 /// from + (t / phases)·major + (t % phases)·minor + u·step, u counting every few steps of k.

@@ -193,6 +193,18 @@ TEST_CASE_TEMPLATE("gemm: sums in lanes, every width and tail", T, float, double
             }
 }
 
+TEST_CASE_TEMPLATE("gemm: rows that share cache sets", T, float, double) {
+    uint64_t seed = 300;
+    for (int64_t k : {512, 1024, 4096})
+        for (int64_t m : {8, 9, 13, 14, 29, 200})
+            for (int64_t n : {3, 17, 64, 139, 200}) {
+                if (m * n * k > 16'000'000 && (seed += 1) % 3) continue;
+                check<T>(m, n, k, Layout::rows, Layout(seed % 2), Layout(seed / 2 % 2),
+                         seed % 3 == 0, seed);
+                ++seed;
+            }
+}
+
 TEST_CASE_TEMPLATE("gemm: a row's bits do not depend on how many there are", T, float, double) {
     const int64_t m = 37, k = 300;
     for (int64_t n : {1, 2, 3, 4, 8, 9, 16, 40}) {

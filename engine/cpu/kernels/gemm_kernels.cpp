@@ -16,7 +16,7 @@ using cpu::GemmBlock;
 template <class T>
 void pack_rows(int64_t m, int64_t k, const T* a, int64_t row, int64_t col, T* out) {
     for (int64_t i = 0; i < m;) {
-        const int rows = strip_rows(m - i);
+        const int rows = cpu::strip_rows(tile_rows, m - i);
         pack_panel(rows, rows, k, a + i * row, row, col, out + i * k);
         i += rows;
     }
@@ -148,10 +148,11 @@ private:
 template <class T>
 void multiply(const GemmBlock<T>& x) {
     constexpr int64_t width = tile_columns<T>;
+    const int most = most_rows<T>(x.a_packed, x.a_row);
     Tiles<T> tiles(x);
     if (x.rows_outer)
         for (int64_t i = 0; i < x.m;) {
-            const int rows = strip_rows(x.m - i);
+            const int rows = cpu::strip_rows(most, x.m - i);
             for (int64_t j = 0; j < x.n; j += width) {
                 const bool end = j + width >= x.n;
                 const T* const next =
@@ -165,7 +166,7 @@ void multiply(const GemmBlock<T>& x) {
         for (int64_t j = 0; j < x.n; j += width) {
             tiles.panel(j);
             for (int64_t i = 0; i < x.m;) {
-                const int rows = strip_rows(x.m - i);
+                const int rows = cpu::strip_rows(most, x.m - i);
                 const bool end = i + rows >= x.m;
                 const T* const next =
                     end ? x.c + (j + width) * x.c_col : x.c + (i + rows) * x.c_row + j * x.c_col;

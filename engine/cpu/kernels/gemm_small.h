@@ -97,8 +97,10 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
     tile.c_row = x.c_row;
     tile.accumulate = x.accumulate;
     tile.stream = x.stream;
+    const int most = most_rows<T>(false, x.a_row);
     for (int64_t i = 0; i < x.m;) {
-        const int rows = x.brief && x.m - i > brief_rows ? brief_rows : strip_rows(x.m - i);
+        const int rows =
+            x.brief && x.m - i > brief_rows ? brief_rows : cpu::strip_rows(most, x.m - i);
         const int64_t width = across(rows) * w;
         tile.a = x.a + i * x.a_row;
         for (int64_t j = 0; j < x.n; j += width) {

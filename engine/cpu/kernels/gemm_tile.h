@@ -42,7 +42,11 @@ template <class T>
 constexpr int tile_columns = tile_vectors* lanes<T>;
 static_assert(tile_columns<float> <= widest && tile_rows <= widest);
 
-MERCER_INLINE int strip_rows(int64_t left) { return cpu::strip_rows(tile_rows, left); }
+/// Rows of a strip at most, of an a as GemmBlock and GemmSmall have it.
+template <class T>
+MERCER_INLINE int most_rows(bool packed, int64_t a_row) {
+    return packed ? tile_rows : cpu::rows_in_place(tile_rows, a_row * int64_t(sizeof(T)));
+}
 /// Registers across the next panel.
 template <class T>
 MERCER_INLINE int panel_vectors(int64_t left) {
