@@ -146,6 +146,48 @@ void multiply_in_lanes(const GemmTable<T>& table, const Product<T>& x, int64_t t
     });
 }
 
+/// Few rows of a, b where it is: read in long runs.
+template <class T>
+void multiply_few(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
+    Scratch scratch;
+    const T *strips = nullptr, *b_end = nullptr;
+    if (x.m > 2) {
+        T* const to = scratch.take<T>(x.m * x.k);
+        table.pack_rows(x.m, x.k, x.a.data, x.a.row, x.a.col, to);
+        strips = to;
+        b_end = last_row(table, x.n, x.k, x.b, x.spare, scratch.take<T>(x.n + line<T>));
+    }
+    // Columns of c that stay in L1 while the rows of b go by; of strips, in runs that memory likes.
+    const int64_t held = caches().l1 / 2 / x.m,
+                  nc =
+                      round_up((strips ? std::min<int64_t>(2048, held) : held) / int64_t(sizeof(T)),
+                               table.nr);
+    const int64_t grain = threads == 1 ? x.n : round_up(divide_up(x.n, 4 * threads), table.nr);
+    parallel_for(divide_up(x.n, grain), 1, [&](int64_t begin, int64_t end) {
+        end = std::min(end * grain, x.n);
+        for (int64_t j = begin * grain; j < end; j += nc) {
+            const int64_t n = std::min(nc, end - j);
+            const T* const b = x.b.data + j;
+            T* const c = x.c.data + j;
+            if (strips) {
+                // Apart from c's rows, which may crowd a set of L1.
+                Scratch inner;
+                const int64_t step = nc + line<T>;
+                T* const sums = inner.take<T>(x.m * step);
+                if (x.accumulate)
+                    for (int64_t i = 0; i < x.m; ++i)
+                        std::copy_n(c + i * x.c.row, n, sums + i * step);
+                table.multiply_strips(x.m, n, x.k, strips, b, x.b.row, b_end ? b_end + j : nullptr,
+                                      sums, step, x.accumulate);
+                for (int64_t i = 0; i < x.m; ++i) std::copy_n(sums + i * step, n, c + i * x.c.row);
+            } else
+                table.multiply_rows(x.m, n, x.k, x.a.data, x.a.row, x.a.col, b, x.b.row, c, x.c.row,
+                                    x.accumulate);
+            finish(part(x, 0, x.m, j, n));
+        }
+    });
+}
+
 /// c (+)= a·b by up to `threads` threads.
 template <class T>
 void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
@@ -158,26 +200,15 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
         multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare);
         return finish(x);
     }
-    const bool few = x.m <= 2 && x.b.col == 1 && x.c.col == 1;
+    const bool far = x.n * x.k * int64_t(sizeof(T)) > caches().l3 / 2;
+    const bool few = (x.m <= 2 || (x.m <= 16 && far && in_place(table, x.n, x.b, x.spare))) &&
+                     x.b.col == 1 && x.c.col == 1;
     if (few && threads == 1 && in_place(table, x.n, x.b, x.spare) &&
         (x.a.col == 1 || x.a.row == 1) && x.n * x.k * int64_t(sizeof(T)) <= caches().l2 / 2) {
         multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare);
         return finish(x);
     }
-    if (few) {
-        // Columns of c that stay in L1 while the rows of b go by.
-        const int64_t nc = caches().l1 / 2 / x.m / int64_t(sizeof(T));
-        const int64_t grain = threads == 1 ? x.n : round_up(divide_up(x.n, 4 * threads), table.nr);
-        return parallel_for(divide_up(x.n, grain), 1, [&](int64_t begin, int64_t end) {
-            end = std::min(end * grain, x.n);
-            for (int64_t j = begin * grain; j < end; j += nc) {
-                const int64_t n = std::min(nc, end - j);
-                table.multiply_rows(x.m, n, x.k, x.a.data, x.a.row, x.a.col, x.b.data + j, x.b.row,
-                                    x.c.data + j, x.c.row, x.accumulate);
-                finish(part(x, 0, x.m, j, n));
-            }
-        });
-    }
+    if (few) return multiply_few(table, x, threads);
     const Plan plan = plan_for(table, x, threads);
     if (threads == 1 && plan.a_direct && plan.packed_from == x.n && x.k <= plan.kc) {
         multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare, streams(x));

@@ -96,6 +96,9 @@ struct GemmTable {
     /// c(m×n) (+)= a(m×k)·b(k×n), m 1 or 2, b's and c's columns contiguous; reads b row by row, once.
     void (*multiply_rows)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col,
                           const T* b, int64_t b_row, T* c, int64_t c_row, bool accumulate);
+    /// The same for any m: strips is pack_rows' output, b_end as in GemmBlock.
+    void (*multiply_strips)(int64_t m, int64_t n, int64_t k, const T* strips, const T* b,
+                            int64_t b_row, const T* b_end, T* c, int64_t c_row, bool accumulate);
     /// The same for any m and n <= few_columns, each element summed in lanes: a's rows along memory, b in pack_lanes' form
     /// (or, n = 1, a contiguous column).
     void (*multiply_lanes)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b,

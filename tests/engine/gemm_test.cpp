@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -11,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/cpu/caches.h"
+#include "engine/cpu/gemm_panel.h"
 #include "engine/functions.h"
 #include "engine/isa.h"
 #include "engine/parallel.h"
@@ -203,6 +206,46 @@ TEST_CASE_TEMPLATE("gemm: rows that share cache sets", T, float, double) {
                          seed % 3 == 0, seed);
                 ++seed;
             }
+}
+
+TEST_CASE_TEMPLATE("gemm: few rows by a matrix larger than caches", T, float, double) {
+    // The kernel itself: every number of rows, tails of n and k, b to its last element.
+    uint64_t seed = 500;
+    for (int64_t m : {1, 2, 3, 5, 8, 9, 13, 14, 15, 16, 31})
+        for (int64_t n : {1, 15, 16, 33, 64, 201})
+            for (int64_t k : {1, 2, 8, 9, 16, 17, 45}) {
+                const bool accumulate = ++seed % 2;
+                CAPTURE(m);
+                CAPTURE(n);
+                CAPTURE(k);
+                Numbers numbers{seed};
+                Matrix<T> a(m, k, Layout::rows), b(k, n, Layout::padded_rows),
+                    c(m, n, Layout::padded_rows);
+                a.fill(numbers), b.fill(numbers), c.fill(numbers);
+                Matrix<T> expected = c;
+                chain<T>(m, n, k, a.in(), b.in(), expected.out(), accumulate);
+                const int64_t whole = (n + 63) / 64 * 64;
+                const T nan = std::numeric_limits<T>::quiet_NaN();
+                std::vector<T> rows(size_t((k - 1) * whole), nan), end(size_t(whole), nan);
+                for (int64_t p = 0; p < k; ++p)
+                    std::copy_n(b.memory.data() + p * b.row, n,
+                                p + 1 < k ? rows.data() + p * whole : end.data());
+                on_every_isa([&] {
+                    const cpu::GemmTable<T>& table = cpu::gemm_kernels<T>();
+                    std::vector<T> strips(size_t(m * k));
+                    table.pack_rows(m, k, a.memory.data(), a.row, a.col, strips.data());
+                    Matrix<T> actual = c;
+                    table.multiply_strips(m, n, k, strips.data(), rows.data(), whole, end.data(),
+                                          actual.memory.data(), c.row, accumulate);
+                    CHECK(same_bits(actual.memory, expected.memory));
+                });
+            }
+    // The way there, unless half of L3 is larger than a test should be.
+    constexpr int64_t k = 700;
+    const int64_t beyond = cpu::caches().l3 / 2 / (k * int64_t(sizeof(T))) + 37;
+    for (int64_t m : {3, 9, 16})
+        check<T>(m, std::min<int64_t>(beyond, 16037), k, Layout::rows, Layout::rows, Layout::rows,
+                 m == 9, 7);
 }
 
 TEST_CASE_TEMPLATE("gemm: a row's bits do not depend on how many there are", T, float, double) {

@@ -180,9 +180,9 @@ void multiply(const GemmBlock<T>& x) {
 
 template <class T>
 constexpr cpu::GemmTable<T> table = {
-    tile_rows,     tile_columns<T>,   lanes<T>,         steps,
-    multiply<T>,   multiply_small<T>, multiply_rows<T>, multiply_lanes<T>,
-    pack_lanes<T>, pack_rows<T>,      pack_columns<T>,
+    tile_rows,         tile_columns<T>,   lanes<T>,         steps,
+    multiply<T>,       multiply_small<T>, multiply_rows<T>, multiply_strips<T>,
+    multiply_lanes<T>, pack_lanes<T>,     pack_rows<T>,     pack_columns<T>,
 };
 
 }  // namespace

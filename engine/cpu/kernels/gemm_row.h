@@ -1,8 +1,8 @@
-// c(m×n) (+)= a(m×k)·b(k×n) for one or two rows. Memory traffic: b once; c, in L1, once in and out
-// per `depth` rows of b.
+// c(m×n) (+)= a(m×k)·b(k×n) for few rows, b where it is. Memory traffic: b once, in long runs; c, in L1, once in and
+// out per `depth` rows of b.
 #pragma once
 
-#include "engine/cpu/kernels/gemm_pack.h"
+#include "engine/cpu/kernels/gemm_tile.h"
 #include "engine/simd/vec.h"
 
 namespace mercer::MERCER_ISA {
@@ -61,6 +61,71 @@ void multiply_rows(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, i
                    const T* b, int64_t b_row, T* c, int64_t c_row, bool accumulate) {
     const auto run = m == 1 ? multiply_some<T, 1, 8> : multiply_some<T, 2, row_pair_depth>;
     run(n, k, a, a_row, a_col, b, b_row, c, c_row, accumulate);
+}
+
+template <class T, int rows, int vectors>
+MERCER_INLINE void add_tile(int64_t depth, int64_t ahead, const T* a, const T* b, int64_t b_row,
+                            T* c, int64_t c_row, bool accumulate, int last) {
+    Operands<T> tile;
+    tile.c = c, tile.c_row = c_row, tile.accumulate = accumulate, tile.last = last;
+    Accumulators<T, rows, vectors> sums;
+    sums.begin(tile);
+    Interleaved<T, rows, vectors> at(a, rows, b_row);
+    for (; depth > 0; --depth) {
+        MERCER_UNROLL for (int64_t j = 0; j < vectors * lanes<T>; j += 64 / int64_t(sizeof(T)))
+            __builtin_prefetch(b + ahead + j, 0, 2);
+        sums.add(at, 0, b);
+        at.advance(1);
+        b += b_row;
+    }
+    sums.end(c, c_row, last, false);
+}
+/// `depth` rows of b, met by a packed strip.
+template <class T, int rows>
+void add_strip(int64_t n, int64_t depth, const T* a, const T* b, int64_t b_row, T* c, int64_t c_row,
+               bool accumulate) {
+    constexpr int w = lanes<T>, width = tile_columns<T>;
+    int64_t j = 0;
+    for (; j + width <= n; j += width)
+        add_tile<T, rows, tile_vectors>(depth, depth * b_row, a, b + j, b_row, c + j, c_row,
+                                        accumulate, w);
+    for (; j < n; j += w)
+        add_tile<T, rows, 1>(depth, depth * b_row, a, b + j, b_row, c + j, c_row, accumulate,
+                             n - j < w ? int(n - j) : w);
+}
+template <class T>
+struct Strips {
+    decltype(&add_strip<T, 1>) kinds[tile_rows] = {};
+    constexpr Strips() { fill<tile_rows>(); }
+
+private:
+    template <int rows>
+    constexpr void fill() {
+        kinds[rows - 1] = add_strip<T, rows>;
+        if constexpr (rows > 1) fill<rows - 1>();
+    }
+};
+
+template <class T>
+void multiply_strips(int64_t m, int64_t n, int64_t k, const T* strips, const T* b, int64_t b_row,
+                     const T* b_end, T* c, int64_t c_row, bool accumulate) {
+    static constexpr Strips<T> all;
+    // Of c's way in and out, and how many runs of b memory gives at once, one weighs more than the other.
+    const int64_t depth = m <= 8 ? 8 : 16;
+    constexpr int64_t some = 4 * tile_columns<T>;
+    const auto add = [&](int64_t p, int64_t steps, const T* from) {
+        for (int64_t j = 0; j < n; j += some)
+            for (int64_t i = 0; i < m;) {
+                const int rows = cpu::strip_rows(tile_rows, m - i);
+                all.kinds[rows - 1](n - j < some ? n - j : some, steps, strips + i * k + p * rows,
+                                    from + j, b_row, c + i * c_row + j, c_row, accumulate || p > 0);
+                i += rows;
+            }
+    };
+    const int64_t whole = b_end ? k - 1 : k;
+    for (int64_t p = 0; p < whole; p += depth)
+        add(p, whole - p < depth ? whole - p : depth, b + p * b_row);
+    if (b_end) add(whole, 1, b_end);
 }
 
 }  // namespace
