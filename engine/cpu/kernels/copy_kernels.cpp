@@ -2,8 +2,8 @@
 // different axes, by squares whose sides are whole cache lines, so that each line moves once.
 #include <type_traits>
 
-#include "engine/cpu/canonical.h"
 #include "engine/cpu/copy_table.h"
+#include "engine/cpu/kernels/row.h"
 #include "engine/cpu/kernels/turn.h"
 
 namespace mercer::MERCER_ISA {
@@ -134,18 +134,6 @@ void copy_turned(T* to, const T* from, const Plane& plane) {
     if (p.stream) stream_fence();
 }
 
-// A row of t[j] = value(j, count): full registers, then a part of one.
-template <class T, class Value>
-MERCER_INLINE void fill_row(T* t, int64_t n, bool stream, Value value) {
-    constexpr int lanes = Vec<T>::lanes;
-    int64_t j = 0;
-    if (stream)
-        for (; j + lanes <= n; j += lanes) value(j, lanes).stream(t + j);
-    else
-        for (; j + lanes <= n; j += lanes) value(j, lanes).store(t + j);
-    if (j < n) value(j, int(n - j)).store(t + j, int(n - j));
-}
-
 /// Every element n times in a row, n known to the compiler: shuffles.
 template <int n, class T>
 void repeat_each(T* __restrict to, const T* __restrict from, int64_t count) {
@@ -176,16 +164,15 @@ void copy_rows(T* to, const T* from, const Plane& p) {
     if constexpr (in_registers<T>) {
         if (to_col == 1 && from_col == 1)
             return each([n](T * t, const T* f) __attribute__((always_inline)) {
-                fill_row(
+                write_run(
                     t, n, false, [f](int64_t j, int count) __attribute__((always_inline)) {
-                        return count == Vec<T>::lanes ? Vec<T>::load(f + j)
-                                                      : Vec<T>::load(f + j, count, T(0));
+                        return load(f + j, count, T(0));
                     });
             });
         if (to_col == 1 && from_col == 0)
             return each([&](T * t, const T* f) __attribute__((always_inline)) {
                 const Vec<T> v(*f);
-                fill_row(
+                write_run(
                     t, n, p.stream, [v](int64_t, int) __attribute__((always_inline)) { return v; });
             });
     }

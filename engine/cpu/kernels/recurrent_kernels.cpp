@@ -3,8 +3,8 @@
 // and their adjoints. Traffic: each array once.
 #include "engine/cpu/recurrent_table.h"
 
+#include "engine/cpu/kernels/row.h"
 #include "engine/simd/logistic.h"
-#include "engine/simd/math.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
@@ -15,18 +15,13 @@ struct Place {
     int64_t n, at;
     int count;
     MERCER_INLINE Vec<T> load(const T* row, int part = 0) const {
-        const T* p = row + part * n + at;
-        return count == Vec<T>::lanes ? Vec<T>::load(p) : Vec<T>::load(p, count, T(1));
+        return MERCER_ISA::load(row + part * n + at, count, T(1));
     }
     MERCER_INLINE Vec<T> load_or_zero(const T* row, int part = 0) const {
         return row ? load(row, part) : Vec<T>(T(0));
     }
     MERCER_INLINE void store(Vec<T> v, T* row, int part = 0) const {
-        T* p = row + part * n + at;
-        if (count == Vec<T>::lanes)
-            v.store(p);
-        else
-            v.store(p, count);
+        MERCER_ISA::store(v, row + part * n + at, count);
     }
 };
 template <class T, class Body>

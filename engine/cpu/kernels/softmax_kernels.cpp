@@ -14,18 +14,6 @@ MERCER_INLINE void fetch_next(const T* p, int64_t n) {
     if (n * int64_t(sizeof(T)) <= 1 << 13) __builtin_prefetch(p + n);
 }
 
-/// y = f(i) for every register of a row; past the caches if `stream`.
-template <class T, class F>
-MERCER_INLINE void write_row(T* y, int64_t n, bool stream, F f) {
-    constexpr int lanes = Vec<T>::lanes;
-    int64_t i = 0;
-    if (stream)
-        for (; i + lanes <= n; i += lanes) f(i, lanes).stream(y + i);
-    else
-        for (; i + lanes <= n; i += lanes) f(i, lanes).store(y + i);
-    if (i < n) f(i, int(n - i)).store(y + i, int(n - i));
-}
-
 template <class T>
 void forward(const void* from, void* to, int64_t rows, int64_t n) {
     constexpr T lowest = MaxOp::identity<T>;
@@ -50,7 +38,7 @@ void forward(const void* from, void* to, int64_t rows, int64_t n) {
             });
         const T z = sum.total();
         const Vec<T> scale(z == T(0) ? T(0) : T(1) / z);
-        write_row(
+        write_run(
             y, n, false, [&](int64_t i, int count) __attribute__((always_inline)) {
                 return load(y + i, count, T(1)) * scale;
             });
@@ -70,7 +58,7 @@ void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, in
                 part = fma(load(g + i, count, T(0)), load(y + i, count, T(0)), part);
             });
         const Vec<T> dot(sum.total());
-        write_row(
+        write_run(
             dx, n, stream, [&](int64_t i, int count) __attribute__((always_inline)) {
                 fetch_next(y + i, n);
                 fetch_next(g + i, n);
