@@ -65,7 +65,8 @@ tbb::task_arena& own_arena(int threads) {
         const int slots = int(std::min<size_t>(size_t(threads), allowed));
         arena = new tbb::task_arena(slots);  // a replaced arena may still be in use: it stays
         size = threads;
-        log(LogLevel::info, "an arena of " + std::to_string(slots) + " threads");
+        log(LogLevel::info, "an arena of " + std::to_string(slots) + " threads, " +
+                                std::to_string(threads) + " asked for");
     }
     return *arena;
 }
