@@ -209,7 +209,8 @@ TEST_CASE("NaN and infinities that only the far part sees, or nobody") {
         };
         const SmootherResults got = run(true, bad), want = run(false, bad);
         for (const Tensor& t : got) CHECK(all(isfinite(t)).item<bool>());
-        const bool* sees = visible(filter, 100, 100).data<bool>();
+        const Tensor mask = visible(filter, 100, 100);
+        const bool* sees = mask.data<bool>();
         for (int64_t i = 0; i < 200; ++i)
             CHECK((got[0].data<double>()[i] == 0) == sees[i % 100 * 100 + (i < 100 ? 14 : 31)]);
         CHECK(over_all(largest_distance, got, want) < 1e-13);
