@@ -4,15 +4,13 @@
 
 #include <algorithm>
 
-#include "engine/cancel.h"
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/gemm.h"
-#include "engine/cpu/gemm_panel.h"
+#include "engine/cpu/recurrent_steps.h"
 #include "engine/cpu/recurrent_table.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
-#include "engine/parallel.h"
 #include "engine/scratch.h"
 
 namespace mercer {
@@ -35,65 +33,6 @@ void in_dtype(DType dtype, F f) {
 }
 Tensor dense(const Tensor& t) { return t.defined() ? t.contiguous() : t; }
 
-/// b (k×n) in panels for multiply_panel.
-template <class T>
-class PackedPanels {
-public:
-    PackedPanels(Scratch& scratch, int64_t k, int64_t n, cpu::MatrixView<const T> b)
-        : table_(cpu::gemm_kernels<T>()), k_(k), n_(n) {
-        data_ = scratch.take<T>((n + table_.lanes) * k);
-        parallel_for((n + table_.nr - 1) / table_.nr, grain_for(k * table_.nr),
-                     [&](int64_t begin, int64_t end) {
-                         const int64_t j = begin * table_.nr, to = std::min(n, end * table_.nr);
-                         table_.pack_columns(to - j, k, b.data + j * b.col, b.row, b.col,
-                                             data_ + j * k);
-                     });
-    }
-    /// Scratch that multiply needs, for m rows.
-    int64_t room(int64_t m) const { return m * k_ + table_.lanes; }
-    /// c(m×n) (+)= a(m×k)·b, a row-major.
-    void multiply(int64_t m, const T* a, T* c, int64_t c_row, bool accumulate, T* room) const {
-        table_.pack_rows(m, k_, a, k_, 1, room);
-        for (int64_t j = 0; j < n_; j += table_.nr)
-            cpu::multiply_panel(table_, m, std::min<int64_t>(table_.nr, n_ - j), k_, room,
-                                data_ + j * k_, c + j, c_row, accumulate);
-    }
-
-private:
-    const cpu::GemmTable<T>& table_;
-    int64_t k_, n_;
-    T* data_;
-};
-
-/// The order of steps, and which sequences take part in one.
-struct Course {
-    int64_t steps, batch, units;
-    bool reverse;
-    const int64_t* lengths;
-
-    Course(const RecurrentAttrs& a, const Tensor& x, int64_t h, const Tensor& l)
-        : steps(x.size(0)),
-          batch(x.size(1)),
-          units(h),
-          reverse(a.reverse),
-          lengths(elements<const int64_t>(l)) {}
-    int64_t time(int64_t step) const { return reverse ? steps - 1 - step : step; }
-    bool active(int64_t t, int64_t b) const { return !lengths || t < lengths[b]; }
-    /// Row b at a step of an array (T, B, width); `start` (B, width) before the first.
-    template <class T>
-    T* row(T* all, T* start, int64_t step, int64_t b, int64_t width) const {
-        return step < 0 ? start + b * width : all + (time(step) * batch + b) * width;
-    }
-    /// body(begin, end) over shares of the batch: large enough for the product's tiles, one for a thread.
-    template <class Body>
-    void share(Body body) const {
-        const int64_t each = std::max<int64_t>(4, (batch + thread_count() - 1) / thread_count());
-        parallel_for((batch + each - 1) / each, 1, [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) body(i * each, std::min(batch, (i + 1) * each));
-        });
-    }
-};
-
 /// to(T·B × gates·H, rows `row` apart) = x·w_ihᵀ; of a step alone the same bits as among others.
 template <class T>
 void from_inputs(const Tensor& x, const Tensor& w_ih, Tensor& to) {
@@ -103,9 +42,17 @@ void from_inputs(const Tensor& x, const Tensor& w_ih, Tensor& to) {
                  cpu::Order::chain);
 }
 
+cpu::Course course_of(const RecurrentAttrs& attrs, const Tensor& x, const Tensor& lengths) {
+    return {x.size(0), x.size(1), attrs.reverse, elements<const int64_t>(lengths)};
+}
+/// What stands in `all` (T, B, width) after the last step.
+Tensor last_rows(const cpu::Course& course, const Tensor& all) {
+    const int64_t t = course.time(course.steps - 1);
+    return squeeze(slice(all, 0, t, t + 1), 0).clone();
+}
 template <class T>
-void copy_row(const T* from, int64_t n, T* to) {
-    std::copy(from, from + n, to);
+void add_row(const T* from, int64_t n, T* to) {
+    for (int64_t j = 0; j < n && from; ++j) to[j] += from[j];
 }
 
 Tensor or_zeros(const Tensor& t, const Shape& shape, DType dtype) {
@@ -160,47 +107,30 @@ std::array<Tensor, 4> Lstm::forward(const Attrs& attrs, std::span<const Tensor> 
                  bias = in[3].contiguous(), h0 = in[4].contiguous(), c0 = in[5].contiguous(),
                  lengths = dense(in[6]);
     const int64_t n = w_hh.size(1), batch = x.size(1);
-    const Course course(attrs, x, n, lengths);
+    const cpu::Course course = course_of(attrs, x, lengths);
     Tensor y = Tensor::empty({x.size(0), batch, n}, x.dtype()),
-           memory = Tensor::empty({x.size(0), batch, 5 * n}, x.dtype()),
-           h_last = Tensor::empty({batch, n}, x.dtype()),
-           c_last = Tensor::empty({batch, n}, x.dtype());
+           memory = Tensor::empty({x.size(0), batch, 5 * n}, x.dtype());
     in_dtype(x.dtype(), [&]<class T>(T) {
         from_inputs<T>(x, w_ih, memory);
-        Scratch shared;
-        const PackedPanels<T> u(shared, n, 4 * n, {elements<T>(w_hh), 1, n});
-        T* const hs = elements<T>(y);
-        T* const cs = elements<T>(memory);
-        course.share([&](int64_t begin, int64_t end) {
-            Scratch scratch;
-            T* const room = scratch.take<T>(u.room(end - begin));
-            for (int64_t s = 0; s < course.steps; ++s) {
-                poll_cancelled();
-                u.multiply(end - begin, course.row(hs, elements<T>(h0), s - 1, begin, n),
-                           course.row(cs, cs, s, begin, 5 * n), 5 * n, true, room);
-                for (int64_t b = begin; b < end; ++b) {
-                    const T* const c_before = s == 0 ? elements<T>(c0) + b * n
-                                                     : course.row(cs, cs, s - 1, b, 5 * n) + 4 * n;
-                    T* const m = course.row(cs, cs, s, b, 5 * n);
-                    T* const h = course.row(hs, hs, s, b, n);
-                    if (course.active(course.time(s), b)) {
-                        cells(T{}).lstm(n, elements<T>(bias), c_before, m, h);
-                        continue;
-                    }
-                    std::fill_n(m, 4 * n, T(0));
-                    copy_row(c_before, n, m + 4 * n);
-                    copy_row(course.row(hs, elements<T>(h0), s - 1, b, n), n, h);
-                }
-            }
+        Scratch scratch;
+        const cpu::PackedPanels<T> u(scratch, n, 4 * n, {elements<T>(w_hh), 1, n});
+        const cpu::StepRows<T> h{course, elements<T>(y), n, elements<T>(h0), n},
+            m{course, elements<T>(memory), 5 * n},
+            c{course, elements<T>(memory) + 4 * n, 5 * n, elements<T>(c0), n};
+        course.run(u, false, [&](int64_t s, int64_t begin, int64_t end, T* room) {
+            u.multiply(end - begin, h.at(s - 1, begin), m.at(s, begin), 5 * n, true, room);
             for (int64_t b = begin; b < end; ++b) {
-                copy_row(course.row(hs, hs, course.steps - 1, b, n), n,
-                         elements<T>(h_last) + b * n);
-                copy_row(course.row(cs, cs, course.steps - 1, b, 5 * n) + 4 * n, n,
-                         elements<T>(c_last) + b * n);
+                if (course.active(s, b)) {
+                    cells(T{}).lstm(n, elements<T>(bias), c.at(s - 1, b), m.at(s, b), h.at(s, b));
+                    continue;
+                }
+                std::fill_n(m.at(s, b), 4 * n, T(0));
+                std::copy_n(c.at(s - 1, b), n, c.at(s, b));
+                std::copy_n(h.at(s - 1, b), n, h.at(s, b));
             }
         });
     });
-    return {y, h_last, c_last, memory};
+    return {y, last_rows(course, y), last_rows(course, slice(memory, -1, 4 * n, 5 * n)), memory};
 }
 
 Lstm::Back<Tensor> Lstm::backward(const Attrs& attrs, std::span<const Tensor> saved,
@@ -210,43 +140,32 @@ Lstm::Back<Tensor> Lstm::backward(const Attrs& attrs, std::span<const Tensor> sa
                  lengths = dense(saved[2]), memory = saved[3];
     const Tensor dy = dense(cotangents[0]), more = dense(cotangents[3]);
     const int64_t n = w_hh.size(1), batch = memory.size(1);
-    const Course course(attrs, memory, n, lengths);
+    const cpu::Course course = course_of(attrs, memory, lengths);
     Back<Tensor> back{Tensor::empty({memory.size(0), batch, 4 * n}, memory.dtype()),
                       or_zeros(cotangents[1], {batch, n}, memory.dtype()),
                       or_zeros(cotangents[2], {batch, n}, memory.dtype())};
     in_dtype(memory.dtype(), [&]<class T>(T) {
-        Scratch shared;
-        const PackedPanels<T> u(shared, 4 * n, n, {elements<T>(w_hh), n, 1});
-        T* const ms = elements<T>(memory);
-        T* const dys = elements<T>(dy);
-        T* const mores = elements<T>(more);
-        T* const dzs = elements<T>(back.dz);
-        course.share([&](int64_t begin, int64_t end) {
-            Scratch scratch;
-            T* const room = scratch.take<T>(u.room(end - begin));
-            for (int64_t s = course.steps; s-- > 0;) {
-                poll_cancelled();
-                for (int64_t b = begin; b < end; ++b) {
-                    const T* const c_before = s == 0 ? elements<T>(c0) + b * n
-                                                     : course.row(ms, ms, s - 1, b, 5 * n) + 4 * n;
-                    const T* const dy_row = dys ? course.row(dys, dys, s, b, n) : nullptr;
-                    const T* const more_row =
-                        mores ? course.row(mores, mores, s, b, 5 * n) : nullptr;
-                    T* const dh = elements<T>(back.dh) + b * n;
-                    T* const dc = elements<T>(back.dc) + b * n;
-                    T* const dz = course.row(dzs, dzs, s, b, 4 * n);
-                    if (course.active(course.time(s), b)) {
-                        cells(T{}).lstm_back(n, course.row(ms, ms, s, b, 5 * n), c_before, dy_row,
-                                             more_row, dh, dc, dz);
-                        continue;
-                    }
-                    std::fill_n(dz, 4 * n, T(0));
-                    for (int64_t j = 0; j < n && dy_row; ++j) dh[j] += dy_row[j];
-                    for (int64_t j = 0; j < n && more_row; ++j) dc[j] += more_row[4 * n + j];
+        Scratch scratch;
+        const cpu::PackedPanels<T> u(scratch, 4 * n, n, {elements<T>(w_hh), n, 1});
+        const cpu::StepRows<T> m{course, elements<T>(memory), 5 * n},
+            c{course, elements<T>(memory) + 4 * n, 5 * n, elements<T>(c0), n},
+            dys{course, elements<T>(dy), n}, mores{course, elements<T>(more), 5 * n},
+            dzs{course, elements<T>(back.dz), 4 * n};
+        T* const dhs = elements<T>(back.dh);
+        course.run(u, true, [&](int64_t s, int64_t begin, int64_t end, T* room) {
+            for (int64_t b = begin; b < end; ++b) {
+                T *const dh = dhs + b * n, *const dc = elements<T>(back.dc) + b * n,
+                         *const dm = mores.at(s, b);
+                if (course.active(s, b)) {
+                    cells(T{}).lstm_back(n, m.at(s, b), c.at(s - 1, b), dys.at(s, b), dm, dh, dc,
+                                         dzs.at(s, b));
+                    continue;
                 }
-                u.multiply(end - begin, course.row(dzs, dzs, s, begin, 4 * n),
-                           elements<T>(back.dh) + begin * n, n, true, room);
+                std::fill_n(dzs.at(s, b), 4 * n, T(0));
+                add_row(dys.at(s, b), n, dh);
+                if (dm) add_row(dm + 4 * n, n, dc);
             }
+            u.multiply(end - begin, dzs.at(s, begin), dhs + begin * n, n, true, room);
         });
     });
     return back;
@@ -258,43 +177,30 @@ std::array<Tensor, 3> Gru::forward(const Attrs& attrs, std::span<const Tensor> i
                  b_ih = in[3].contiguous(), b_hh = in[4].contiguous(), h0 = in[5].contiguous(),
                  lengths = dense(in[6]);
     const int64_t n = w_hh.size(1), batch = x.size(1);
-    const Course course(attrs, x, n, lengths);
+    const cpu::Course course = course_of(attrs, x, lengths);
     Tensor y = Tensor::empty({x.size(0), batch, n}, x.dtype()),
-           memory = Tensor::empty({x.size(0), batch, 4 * n}, x.dtype()),
-           h_last = Tensor::empty({batch, n}, x.dtype());
+           memory = Tensor::empty({x.size(0), batch, 4 * n}, x.dtype());
     in_dtype(x.dtype(), [&]<class T>(T) {
         from_inputs<T>(x, w_ih, memory);
-        Scratch shared;
-        const PackedPanels<T> u(shared, n, 3 * n, {elements<T>(w_hh), 1, n});
-        T* const hs = elements<T>(y);
-        T* const ms = elements<T>(memory);
-        course.share([&](int64_t begin, int64_t end) {
-            Scratch scratch;
-            T* const room = scratch.take<T>(u.room(end - begin));
-            T* const from_h = scratch.take<T>((end - begin) * 3 * n);
-            for (int64_t s = 0; s < course.steps; ++s) {
-                poll_cancelled();
-                u.multiply(end - begin, course.row(hs, elements<T>(h0), s - 1, begin, n), from_h,
-                           3 * n, false, room);
-                for (int64_t b = begin; b < end; ++b) {
-                    const T* const h_before = course.row(hs, elements<T>(h0), s - 1, b, n);
-                    T* const m = course.row(ms, ms, s, b, 4 * n);
-                    T* const h = course.row(hs, hs, s, b, n);
-                    if (course.active(course.time(s), b)) {
-                        cells(T{}).gru(n, elements<T>(b_ih), elements<T>(b_hh),
-                                       from_h + (b - begin) * 3 * n, h_before, m, h);
-                        continue;
-                    }
-                    std::fill_n(m, 4 * n, T(0));
-                    copy_row(h_before, n, h);
+        Scratch scratch;
+        const cpu::PackedPanels<T> u(scratch, n, 3 * n, {elements<T>(w_hh), 1, n});
+        T* const from_h = scratch.take<T>(batch * 3 * n);
+        const cpu::StepRows<T> h{course, elements<T>(y), n, elements<T>(h0), n},
+            m{course, elements<T>(memory), 4 * n};
+        course.run(u, false, [&](int64_t s, int64_t begin, int64_t end, T* room) {
+            u.multiply(end - begin, h.at(s - 1, begin), from_h + begin * 3 * n, 3 * n, false, room);
+            for (int64_t b = begin; b < end; ++b) {
+                if (course.active(s, b)) {
+                    cells(T{}).gru(n, elements<T>(b_ih), elements<T>(b_hh), from_h + b * 3 * n,
+                                   h.at(s - 1, b), m.at(s, b), h.at(s, b));
+                    continue;
                 }
+                std::fill_n(m.at(s, b), 4 * n, T(0));
+                std::copy_n(h.at(s - 1, b), n, h.at(s, b));
             }
-            for (int64_t b = begin; b < end; ++b)
-                copy_row(course.row(hs, hs, course.steps - 1, b, n), n,
-                         elements<T>(h_last) + b * n);
         });
     });
-    return {y, h_last, memory};
+    return {y, last_rows(course, y), memory};
 }
 
 Gru::Back<Tensor> Gru::backward(const Attrs& attrs, std::span<const Tensor> saved,
@@ -304,43 +210,31 @@ Gru::Back<Tensor> Gru::backward(const Attrs& attrs, std::span<const Tensor> save
                  lengths = dense(saved[2]), y = saved[3], memory = saved[4];
     const Tensor dy = dense(cotangents[0]), more = dense(cotangents[2]);
     const int64_t n = w_hh.size(1), batch = memory.size(1);
-    const Course course(attrs, memory, n, lengths);
+    const cpu::Course course = course_of(attrs, memory, lengths);
     const Shape parts{memory.size(0), batch, 3 * n};
     Back<Tensor> back{Tensor::empty(parts, memory.dtype()), Tensor::empty(parts, memory.dtype()),
                       or_zeros(cotangents[1], {batch, n}, memory.dtype())};
     in_dtype(memory.dtype(), [&]<class T>(T) {
-        Scratch shared;
-        const PackedPanels<T> u(shared, 3 * n, n, {elements<T>(w_hh), n, 1});
-        T* const ms = elements<T>(memory);
-        T* const hs = elements<T>(y);
-        T* const dys = elements<T>(dy);
-        T* const mores = elements<T>(more);
-        T* const dxs = elements<T>(back.dx);
-        T* const dgs = elements<T>(back.dh_gates);
-        course.share([&](int64_t begin, int64_t end) {
-            Scratch scratch;
-            T* const room = scratch.take<T>(u.room(end - begin));
-            for (int64_t s = course.steps; s-- > 0;) {
-                poll_cancelled();
-                for (int64_t b = begin; b < end; ++b) {
-                    const T* const dy_row = dys ? course.row(dys, dys, s, b, n) : nullptr;
-                    T* const dh = elements<T>(back.dh) + b * n;
-                    T* const dx = course.row(dxs, dxs, s, b, 3 * n);
-                    T* const dg = course.row(dgs, dgs, s, b, 3 * n);
-                    if (course.active(course.time(s), b)) {
-                        cells(T{}).gru_back(n, course.row(ms, ms, s, b, 4 * n),
-                                            course.row(hs, elements<T>(h0), s - 1, b, n), dy_row,
-                                            mores ? course.row(mores, mores, s, b, 4 * n) : nullptr,
-                                            dh, dx, dg);
-                        continue;
-                    }
-                    std::fill_n(dx, 3 * n, T(0));
-                    std::fill_n(dg, 3 * n, T(0));
-                    for (int64_t j = 0; j < n && dy_row; ++j) dh[j] += dy_row[j];
+        Scratch scratch;
+        const cpu::PackedPanels<T> u(scratch, 3 * n, n, {elements<T>(w_hh), n, 1});
+        const cpu::StepRows<T> m{course, elements<T>(memory), 4 * n},
+            h{course, elements<T>(y), n, elements<T>(h0), n}, dys{course, elements<T>(dy), n},
+            mores{course, elements<T>(more), 4 * n}, dxs{course, elements<T>(back.dx), 3 * n},
+            dgs{course, elements<T>(back.dh_gates), 3 * n};
+        T* const dhs = elements<T>(back.dh);
+        course.run(u, true, [&](int64_t s, int64_t begin, int64_t end, T* room) {
+            for (int64_t b = begin; b < end; ++b) {
+                T* const dh = dhs + b * n;
+                if (course.active(s, b)) {
+                    cells(T{}).gru_back(n, m.at(s, b), h.at(s - 1, b), dys.at(s, b), mores.at(s, b),
+                                        dh, dxs.at(s, b), dgs.at(s, b));
+                    continue;
                 }
-                u.multiply(end - begin, course.row(dgs, dgs, s, begin, 3 * n),
-                           elements<T>(back.dh) + begin * n, n, true, room);
+                std::fill_n(dxs.at(s, b), 3 * n, T(0));
+                std::fill_n(dgs.at(s, b), 3 * n, T(0));
+                add_row(dys.at(s, b), n, dh);
             }
+            u.multiply(end - begin, dgs.at(s, begin), dhs + begin * n, n, true, room);
         });
     });
     return back;
