@@ -19,6 +19,12 @@ struct ConvolutionSizes {
     int64_t in() const { return axis[0].in * axis[1].in; }
     int64_t out() const { return axis[0].out * axis[1].out; }
     int64_t taps() const { return axis[0].kernel * axis[1].kernel; }
+    /// Whether y is x times a matrix, pixel by pixel.
+    bool is_product() const {
+        for (const ConvolutionAxis& a : axis)
+            if (a.kernel != 1 || a.stride != 1 || a.before != 0 || a.in != a.out) return false;
+        return groups == 1 && from > 1 && to > 1;
+    }
 };
 
 /// y = bias + Σ w·x: from the bias (or 0) on, over (from, kernel…) in ascending order.

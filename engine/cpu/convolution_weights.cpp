@@ -1,0 +1,124 @@
+// The gradient of a convolution's weights.
+#include <algorithm>
+#include <vector>
+
+#include "engine/cpu/convolution.h"
+#include "engine/cpu/correlation.h"
+#include "engine/cpu/gemm.h"
+#include "engine/cpu/gemm_panel.h"
+#include "engine/parallel.h"
+#include "engine/scratch.h"
+
+namespace mercer::cpu {
+namespace {
+
+/// Depthwise.
+template <class T>
+void plane_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
+    const Reach down = forward_reach(s.axis[0]), across = forward_reach(s.axis[1]);
+    const int64_t size[2] = {s.axis[0].in, s.axis[1].in};
+    const Area all{{0, 0}, {down.count, across.count}};
+    const Tiling tiling(down, across, size, all);
+    const int64_t taps = s.taps(), cost = s.batch * s.out() * (taps + 4) / 16;
+    parallel_for(s.groups, grain_for(cost), [&](int64_t begin, int64_t end) {
+        Scratch scratch;
+        int64_t* const offsets = scratch.take<int64_t>(taps);
+        T* const tile = scratch.take<T>(tiling.plane() + patch_slack);
+        T* const lanes = scratch.take<T>(taps * weight_lanes);
+        tiling.offsets(offsets);
+        for (int64_t channel = begin; channel < end; ++channel) {
+            std::fill_n(lanes, taps * weight_lanes, T(0));
+            for (int64_t n = 0; n < s.batch; ++n) {
+                const int64_t i = n * s.groups + channel;
+                tiling.fill(x + i * s.in(), 1, T(0), tile);
+                convolution_kernels<T>().correlate_weights(
+                    {tile, tiling.row_step(), all.rows(), all.columns(), offsets, taps},
+                    y + i * s.out(), all.columns(), lanes);
+            }
+            convolution_kernels<T>().join_lanes(lanes, taps, w + channel * taps);
+        }
+    });
+}
+
+}  // namespace
+
+template <class T>
+void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
+    const int64_t row = s.from * s.taps();  // of w
+    if (s.batch * s.out() == 0) {
+        std::fill_n(w, s.groups * s.to * row, T(0));
+        return;
+    }
+    if (s.groups * s.to * row == 0) return;
+    if (s.is_product()) {
+        for (int64_t n = 0; n < s.batch; ++n)
+            gemm<T>(s.to, s.from, s.out(), {y + n * s.to * s.out(), s.out(), 1},
+                    {x + n * s.from * s.in(), 1, s.in()}, {w, s.from, 1}, n > 0);
+        return;
+    }
+    if (s.from == 1 && s.to == 1) return plane_weights(s, x, y, w);
+    const GemmTable<T>& table = gemm_kernels<T>();
+    const Reach down = forward_reach(s.axis[0]), across = forward_reach(s.axis[1]);
+    const int64_t size[2] = {s.axis[0].in, s.axis[1].in}, nr = table.nr, threads = thread_count();
+    // Threads share the channels of x (each copies and packs its own), and then those of y.
+    const auto divided = [](int64_t n, int64_t d) { return (n + d - 1) / d; };
+    const int64_t chunks =
+        std::clamp<int64_t>(std::min(divided(threads, s.groups), row / (4 * nr)), 1, s.from);
+    const int64_t strips = std::min(divided(s.to, table.mr), divided(threads, s.groups * chunks));
+    const auto compute = [&](int64_t group, int64_t c0, int64_t c1, int64_t o0, int64_t o1) {
+        const int64_t channels = c1 - c0, columns = channels * s.taps();
+        const std::vector<Area> areas =
+            cut(down, across, size, channels, 1, tile_bytes / int64_t(sizeof(T)));
+        Scratch scratch;
+        int64_t* const offsets = scratch.take<int64_t>(columns);
+        const int64_t most = std::max<int64_t>(8, panel_bytes / (nr * int64_t(sizeof(T))));
+        T* const strip = scratch.take<T>((o1 - o0) * most + table.lanes);
+        T* const panel = scratch.take<T>(most * nr + patch_slack);
+        Run* const runs = scratch.take<Run>(most);
+        bool begun = false;
+        for (int64_t n = 0; n < s.batch; ++n)
+            for (const Area& area : areas) {
+                Scratch inner;
+                const Tiling tiling(down, across, size, area);
+                T* const tile = inner.take<T>(channels * tiling.plane() + patch_slack);
+                tiling.fill(x + ((n * s.groups + group) * s.from + c0) * s.in(), channels, T(0),
+                            tile);
+                tiling.offsets(offsets);
+                for (int64_t i = s.taps(); i < columns; ++i)
+                    offsets[i] = offsets[i - s.taps()] + tiling.plane();
+                const int64_t first = area.begin[0] * across.count + area.begin[1];
+                const int64_t depth = panel_depth<T>(area.count(), int(nr));
+                for (int64_t p = 0; p < area.count(); p += depth) {
+                    const int64_t steps = std::min(depth, area.count() - p);
+                    const int64_t run_count = tiling.runs(p, steps, runs);
+                    table.pack_rows(o1 - o0, steps,
+                                    y + ((n * s.groups + group) * s.to + o0) * s.out() + first + p,
+                                    s.out(), 1, strip);
+                    for (int64_t j = 0; j < columns; j += nr) {
+                        const int64_t across_panel = std::min(nr, columns - j);
+                        convolution_kernels<T>().pack_rows(
+                            tile, offsets + j, int(across_panel), runs, run_count,
+                            int(panel_width(table, across_panel)), panel);
+                        multiply_panel(table, o1 - o0, across_panel, steps, strip, panel,
+                                       w + (group * s.to + o0) * row + c0 * s.taps() + j, row,
+                                       begun);
+                    }
+                    begun = true;
+                }
+            }
+    };
+    const int64_t cost = s.batch * s.out() * s.to * row / (chunks * strips * 16);
+    parallel_for(s.groups * chunks * strips, grain_for(cost), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const int64_t group = i / (chunks * strips), c = i / strips % chunks, o = i % strips;
+            compute(group, c * s.from / chunks, (c + 1) * s.from / chunks, o * s.to / strips,
+                    (o + 1) * s.to / strips);
+        }
+    });
+}
+
+template void convolve_weights<float>(const ConvolutionSizes&, const float*, const float*, float*);
+template void convolve_weights<double>(const ConvolutionSizes&, const double*, const double*,
+                                       double*);
+
+}  // namespace mercer::cpu

@@ -1,0 +1,160 @@
+#include "engine/cpu/correlation.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/cpu/gemm.h"
+#include "engine/cpu/gemm_panel.h"
+#include "engine/parallel.h"
+#include "engine/scratch.h"
+
+namespace mercer::cpu {
+namespace {
+
+/// One plane to one plane of each channel: all parts from one tile, for each remainder of the rows those of the columns,
+/// in order.
+template <class T>
+void correlate_planes(std::span<const Correlation<T>> parts) {
+    const Correlation<T>& first = parts[0];
+    if (first.out_size[0] * first.out_size[1] == 0) return;
+    std::vector<const Reach*> downs, acrosses;
+    int64_t cost = 0;
+    for (const Correlation<T>& x : parts) {
+        downs.push_back(&x.down), acrosses.push_back(&x.across);
+        cost += x.all().count() * (x.taps() + 8) / 16;
+    }
+    const Reach down = joint_reach(downs), across = joint_reach(acrosses);
+    const Tiling tiling(down, across, first.source_size, {{0, 0}, {down.count, across.count}});
+    const int64_t step = first.across.every, width = first.out_size[1],
+                  group = std::min(step, width), row = first.across.count,
+                  part = row * first.down.count,
+                  source = first.source_size[0] * first.source_size[1];
+    parallel_for(first.batch * first.groups, grain_for(cost), [&](int64_t begin, int64_t end) {
+        const ConvolutionTable<T>& table = convolution_kernels<T>();
+        Scratch scratch;
+        T* const tile = scratch.take<T>(tiling.plane() + patch_slack);
+        T* const apart = step > 1 ? scratch.take<T>(group * part) : nullptr;
+        std::vector<const int64_t*> offsets;
+        for (const Correlation<T>& x : parts) {
+            int64_t* const to = scratch.take<int64_t>(x.taps());
+            tiling.offsets(x.down, x.across, to);
+            offsets.push_back(to);
+        }
+        for (int64_t i = begin; i < end; ++i) {
+            const int64_t channel = i % first.groups;
+            tiling.fill(first.source + i * source, 1, T(0), tile);
+            for (int64_t p = 0; p < int64_t(parts.size()); ++p) {
+                const Correlation<T>& x = parts[size_t(p)];
+                const int64_t q = p % group, below = x.down.every * width;
+                T* const to = x.out_plane(i / x.groups, channel) + x.down.first * width;
+                table.correlate({tile, tiling.row_step(), x.down.count, x.across.count,
+                                 offsets[size_t(p)], x.taps()},
+                                x.weights + channel * x.taps(), x.bias ? x.bias[channel] : T(0),
+                                apart ? apart + q * part : to, apart ? row : below);
+                for (int64_t r = 0; apart && q + 1 == group && r < x.down.count; ++r)
+                    table.interleave(apart + r * row, part, step, width, to + r * below);
+            }
+        }
+    });
+}
+
+/// Weights packed as the kernels read them: for each group and each block of `depth` steps.
+template <class T>
+struct PackedWeights {
+    int64_t rows, k, depth, blocks, size;
+    T* data;
+
+    PackedWeights(Scratch& scratch, const GemmTable<T>& table, const T* weights, int64_t groups,
+                  int64_t m, int64_t steps)
+        : rows(m), k(steps), depth(panel_depth<T>(steps, table.nr)) {
+        blocks = (k + depth - 1) / depth;
+        size = rows * depth + table.lanes;
+        data = scratch.take<T>(groups * blocks * size);
+        parallel_for(groups * blocks, grain_for(rows * depth), [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) {
+                const int64_t p = i % blocks * depth;
+                table.pack_rows(rows, std::min(depth, k - p), weights + i / blocks * rows * k + p,
+                                k, 1, data + i * size);
+            }
+        });
+    }
+    const T* at(int64_t group, int64_t block) const {
+        return data + (group * blocks + block) * size;
+    }
+};
+
+template <class T>
+void correlate(const Correlation<T>& x) {
+    const int64_t k = x.from * x.taps();
+    if (x.batch * x.groups * x.to * x.down.count * x.across.count == 0) return;
+    if (k == 0) {
+        for (int64_t n = 0; n < x.batch; ++n)
+            for (int64_t channel = 0; channel < x.groups * x.to; ++channel)
+                x.fill_bias(channel, x.out_plane(n, channel));
+        return;
+    }
+    const GemmTable<T>& table = gemm_kernels<T>();
+    Scratch shared;
+    const PackedWeights<T> weights(shared, table, x.weights, x.groups, x.to, k);
+    const int64_t threads = thread_count(), pairs = x.batch * x.groups;
+    const std::vector<Area> areas =
+        cut(x.down, x.across, x.source_size, x.from,
+            threads == 1 ? 1 : (4 * threads + pairs - 1) / pairs, tile_bytes / int64_t(sizeof(T)));
+    const int64_t out_plane = x.out_size[0] * x.out_size[1], nr = table.nr;
+    const auto compute = [&](int64_t entry, int64_t group, const Area& area) {
+        Scratch scratch;
+        const Tiling tiling(x.down, x.across, x.source_size, area);
+        T* const tile = scratch.take<T>(x.from * tiling.plane() + patch_slack);
+        tiling.fill(
+            x.source + (entry * x.groups + group) * x.from * x.source_size[0] * x.source_size[1],
+            x.from, T(0), tile);
+        int64_t* const offsets = scratch.take<int64_t>(k);
+        tiling.offsets(offsets);
+        for (int64_t i = x.taps(); i < k; ++i) offsets[i] = offsets[i - x.taps()] + tiling.plane();
+        const int64_t count = area.count();
+        T* const outputs = x.in_place() ? nullptr : scratch.take<T>(x.to * count);
+        T* const first = x.out_plane(entry, group * x.to);
+        const int64_t c_row = outputs ? count : out_plane;
+        T* const panel = scratch.take<T>(weights.depth * nr + patch_slack);
+        Run* const runs = scratch.take<Run>(nr);
+        for (int64_t b = 0; b < weights.blocks; ++b) {
+            const int64_t depth = std::min(weights.depth, k - b * weights.depth);
+            for (int64_t p = 0; p < count; p += nr) {
+                const int64_t n = std::min(nr, count - p);
+                T* const c = (outputs ? outputs : first + x.origin(area)) + p;
+                if (b == 0 && x.bias)
+                    for (int64_t i = 0; i < x.to; ++i)
+                        std::fill_n(c + i * c_row, n, x.bias[group * x.to + i]);
+                const int64_t run_count = tiling.runs(p, n, runs);
+                convolution_kernels<T>().pack_columns(tile, offsets + b * weights.depth, depth,
+                                                      runs, run_count, int(panel_width(table, n)),
+                                                      panel);
+                multiply_panel(table, x.to, n, depth, weights.at(group, b), panel, c, c_row,
+                               b > 0 || x.bias);
+            }
+        }
+        if (outputs)
+            for (int64_t i = 0; i < x.to; ++i)
+                x.scatter(area, outputs + i * count, first + i * out_plane);
+    };
+    const int64_t cost = x.to * k * areas[0].count() / 16;
+    parallel_for(pairs * int64_t(areas.size()), grain_for(cost), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const int64_t pair = i / int64_t(areas.size());
+            compute(pair / x.groups, pair % x.groups, areas[size_t(i) % areas.size()]);
+        }
+    });
+}
+
+}  // namespace
+
+template <class T>
+void correlate_all(std::span<const Correlation<T>> parts) {
+    if (!parts.empty() && parts[0].from == 1 && parts[0].to == 1) return correlate_planes(parts);
+    for (const Correlation<T>& x : parts) correlate(x);
+}
+
+template void correlate_all<float>(std::span<const Correlation<float>>);
+template void correlate_all<double>(std::span<const Correlation<double>>);
+
+}  // namespace mercer::cpu
