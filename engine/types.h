@@ -49,6 +49,11 @@ decltype(auto) visit(DType t, F&& f) {
     }
     return f(float{});
 }
+/// The same for what is f64 or else f32.
+template <class F>
+decltype(auto) visit_floating(DType t, F&& f) {
+    return t == DType::f64 ? f(double{}) : f(float{});
+}
 
 struct Device {
     enum class Kind : uint8_t { cpu, cuda } kind = Kind::cpu;

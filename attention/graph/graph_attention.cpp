@@ -5,6 +5,7 @@
 #include "attention/graph/fused.h"
 #include "autograd/recompute.h"
 #include "engine/error.h"
+#include "engine/ops/require.h"
 
 namespace mercer {
 namespace {
@@ -51,11 +52,7 @@ void attention::check_graph_attention(const Var& h, const Var& attention_source,
         if (!(a.shape() == Shape{h.size(1), h.size(2)}))
             throw ShapeError(name, std::string(what) + " " + to_string(a.shape()) +
                                        " must be (heads, width) of h " + to_string(h.shape()));
-        if (!is_floating(h.dtype()) || a.dtype() != h.dtype())
-            throw DTypeError(name, "h and " + std::string(what) +
-                                       " must be both f32 or both f64, got " +
-                                       std::string(name_of(h.dtype())) + " and " +
-                                       std::string(name_of(a.dtype())) + "; use cast");
+        require_floating_pair(name, h.value(), a.value(), "h", what);
     }
     if (!std::isfinite(options.slope))
         throw ValueError(name,

@@ -76,9 +76,7 @@ void require_channels(const char* name, const Tensor& t, const Tensor& x) {
     if (t.rank() != 1 || t.size(0) != x.size(1))
         throw ShapeError(name, "needs one number for each channel: " + to_string(t.shape()) +
                                    " vs " + std::to_string(x.size(1)) + " channels");
-    if (t.dtype() != x.dtype())
-        throw DTypeError(name, "dtypes differ: x " + std::string(name_of(x.dtype())) + " vs " +
-                                   std::string(name_of(t.dtype())) + "; use cast on one");
+    require_same_dtype(name, x, t, "x");
 }
 
 Tensor ChannelAffine::forward(const Attrs&, std::span<const Tensor> in) {
@@ -169,13 +167,11 @@ std::array<Tensor, 3> BatchNorm::forward(const Attrs& attrs, std::span<const Ten
 
 Tensor channel_affine(const Tensor& x, const Tensor& mean, const Tensor& scale,
                       const Tensor& shift) {
-    const Tensor in[] = {x, mean, scale, shift};
-    return compute<ChannelAffine>({}, in);
+    return compute<ChannelAffine>({}, {x, mean, scale, shift});
 }
 std::array<Tensor, 3> batch_norm(const Tensor& x, const Tensor& gain, const Tensor& bias,
                                  double epsilon) {
-    const Tensor in[] = {x, gain, bias};
-    return compute<BatchNorm>({epsilon}, in);
+    return compute<BatchNorm>({epsilon}, {x, gain, bias});
 }
 
 }  // namespace mercer

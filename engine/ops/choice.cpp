@@ -9,6 +9,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"
+#include "engine/ops/require.h"
 #include "engine/parallel.h"
 
 namespace mercer {
@@ -53,9 +54,7 @@ Tensor Where::forward(const Attrs&, std::span<const Tensor> x) {
     const OperationScope scope(name, x);
     if (x[0].dtype() != DType::boolean)
         throw DTypeError(name, "the mask must be bool, got " + std::string(name_of(x[0].dtype())));
-    if (x[1].dtype() != x[2].dtype())
-        throw DTypeError(name, "dtypes differ: " + std::string(name_of(x[1].dtype())) + " vs " +
-                                   std::string(name_of(x[2].dtype())) + "; use cast on one");
+    require_same_dtype(name, x[1], x[2]);
     const Shape shape = cpu::broadcast_shape(
         name, x[0].shape(), cpu::broadcast_shape(name, x[1].shape(), x[2].shape()));
     Tensor out = Tensor::empty(shape, x[1].dtype());
@@ -72,8 +71,7 @@ Tensor Cast::forward(const Attrs& attrs, std::span<const Tensor> x) {
 }
 
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
-    const Tensor x[] = {mask, a, b};
-    return compute<Where>({}, x);
+    return compute<Where>({}, {mask, a, b});
 }
 Tensor cast(const Tensor& x, DType dtype) { return compute<Cast>({x.dtype(), dtype}, {&x, 1}); }
 

@@ -4,6 +4,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
+#include "engine/ops/require.h"
 
 namespace mercer {
 
@@ -38,9 +39,7 @@ Tensor single(const char* name, cpu::PointwiseFn kernel, const Tensor& x) {
 }
 
 Tensor compare(const char* name, Comparison which, const Tensor& a, const Tensor& b) {
-    if (a.dtype() != b.dtype())
-        throw DTypeError(name, "dtypes differ: " + name_text(a.dtype()) + " vs " +
-                                   name_text(b.dtype()) + "; use cast on one");
+    require_same_dtype(name, a, b);
     return pair(name, compare_table().compare[int(which)][int(a.dtype())], a, b);
 }
 
@@ -65,8 +64,7 @@ Tensor logic(const char* name, Logic which, const Tensor& a, const Tensor& b) {
 }
 
 Tensor test(const char* name, Test which, const Tensor& x) {
-    if (!is_floating(x.dtype()))
-        throw DTypeError(name, "works on f32 and f64, got " + name_text(x.dtype()));
+    require_floating(name, x);
     return single(name, compare_table().test[int(which)][x.dtype() == DType::f64], x);
 }
 

@@ -3,6 +3,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
+#include "engine/ops/require.h"
 
 namespace mercer {
 namespace {
@@ -31,11 +32,9 @@ void check_channels(const char* operation, int axes, const Shape& x, const Shape
 
 void check_types(const char* operation, const Tensor& a, const Tensor& b, const Tensor& bias,
                  int64_t channels) {
-    if (!is_floating(a.dtype()) || a.dtype() != b.dtype() ||
-        (bias.defined() && bias.dtype() != a.dtype()))
-        throw DTypeError(operation, "operands must be f32 or f64 and agree, got " +
-                                        std::string(name_of(a.dtype())) + " and " +
-                                        std::string(name_of(b.dtype())) + "; use cast");
+    require_floating(operation, a);
+    require_same_dtype(operation, a, b);
+    if (bias.defined()) require_same_dtype(operation, a, bias, "", "bias");
     if (bias.defined() && !(bias.shape() == Shape{channels}))
         throw ShapeError(operation, "bias " + to_string(bias.shape()) + " must have shape (" +
                                         std::to_string(channels) + ")");
@@ -51,11 +50,6 @@ template <class T>
 const T* elements(const Tensor& t) {
     return t.defined() ? static_cast<const T*>(t.raw()) : nullptr;
 }
-template <class F>
-void in_dtype(DType dtype, F f) {
-    dtype == DType::f64 ? f(double{}) : f(float{});
-}
-
 }  // namespace
 
 Shape for_each_axis(const char* operation, const char* what, const Shape& numbers, int axes,
@@ -147,7 +141,7 @@ Tensor Conv2d::forward(const Attrs& a, std::span<const Tensor> in) {
     const Tensor x = in[0].contiguous(), w = in[1].contiguous();
     const Tensor bias = in[2].defined() ? in[2].contiguous() : Tensor();
     Tensor y = Tensor::empty({x.size(0), w.size(0), a.axis[0].out, a.axis[1].out}, x.dtype());
-    in_dtype(x.dtype(), [&]<class T>(T) {
+    visit_floating(x.dtype(), [&]<class T>(T) {
         cpu::convolve(sizes(a, x.size(0), w.size(1), w.size(0)), elements<T>(x), elements<T>(w),
                       elements<T>(bias), static_cast<T*>(y.raw()));
     });
@@ -161,7 +155,7 @@ Tensor ConvTranspose2d::forward(const Attrs& a, std::span<const Tensor> in) {
     const Tensor bias = in[2].defined() ? in[2].contiguous() : Tensor();
     Tensor x =
         Tensor::empty({y.size(0), w.size(1) * a.groups, a.axis[0].in, a.axis[1].in}, y.dtype());
-    in_dtype(y.dtype(), [&]<class T>(T) {
+    visit_floating(y.dtype(), [&]<class T>(T) {
         cpu::convolve_transpose(sizes(a, y.size(0), w.size(1), w.size(0)), elements<T>(y),
                                 elements<T>(w), elements<T>(bias), static_cast<T*>(x.raw()));
     });
@@ -174,7 +168,7 @@ Tensor Conv2dWeights::forward(const Attrs& a, std::span<const Tensor> in) {
     const Tensor x = in[0].contiguous(), y = in[1].contiguous();
     const int64_t from = x.size(1) / a.groups;
     Tensor w = Tensor::empty({y.size(1), from, a.axis[0].kernel, a.axis[1].kernel}, x.dtype());
-    in_dtype(x.dtype(), [&]<class T>(T) {
+    visit_floating(x.dtype(), [&]<class T>(T) {
         cpu::convolve_weights(sizes(a, x.size(0), from, y.size(1)), elements<T>(x), elements<T>(y),
                               static_cast<T*>(w.raw()));
     });
@@ -183,20 +177,18 @@ Tensor Conv2dWeights::forward(const Attrs& a, std::span<const Tensor> in) {
 
 Tensor convolve(const Tensor& x, const Tensor& w, const Tensor& bias,
                 const ConvolutionAttrs& attrs) {
-    const Tensor in[] = {x, w, bias};
-    return compute<Conv2d>(attrs, in);
+    return compute<Conv2d>(attrs, {x, w, bias});
 }
 Tensor convolve_transpose(const Tensor& y, const Tensor& w, const Tensor& bias,
                           const ConvolutionAttrs& attrs) {
-    const Tensor in[] = {y, w, bias};
-    return compute<ConvTranspose2d>(attrs, in);
+    return compute<ConvTranspose2d>(attrs, {y, w, bias});
 }
 Tensor convolve_weights(const Tensor& x, const Tensor& y, const ConvolutionAttrs& attrs) {
-    const Tensor in[] = {x, y};
-    return compute<Conv2dWeights>(attrs, in);
+    return compute<Conv2dWeights>(attrs, {x, y});
 }
 
 #define MERCER_VALUE Tensor
 #include "engine/ops/convolution.inc"
+#include "engine/ops/require.h"
 
 }  // namespace mercer

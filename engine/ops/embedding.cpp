@@ -16,9 +16,7 @@ Tensor Embedding::forward(const Attrs& attrs, std::span<const Tensor> in) {
     require_floating(name, table);
     if (table.rank() != 2)
         throw ShapeError(name, "the table must be (size, width), got " + to_string(table.shape()));
-    if (ids.dtype() != DType::i64)
-        throw DTypeError(
-            name, "ids must be i64, got " + std::string(name_of(ids.dtype())) + "; use cast");
+    require_i64(name, "ids", ids);
     const int64_t* id = ids.data<int64_t>();
     for (int64_t i = 0; i < ids.count(); ++i)
         if (id[i] < 0 || id[i] >= attrs.size)
@@ -50,8 +48,7 @@ Tensor Embedding::backward(const Attrs& attrs, const Tensor& from, const Tensor&
 }
 
 Tensor embedding(const Tensor& table, const Tensor& ids, int64_t padding) {
-    const Tensor in[] = {table, ids};
-    return compute<Embedding>({table.size(0), padding}, in);
+    return compute<Embedding>({table.size(0), padding}, {table, ids});
 }
 
 }  // namespace mercer

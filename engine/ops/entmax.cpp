@@ -18,10 +18,7 @@ namespace {
 // alpha of each row, in the order of as_rows.
 Tensor alpha_rows(const char* name, const Tensor& alpha, const Tensor& x, int axis) {
     if (!alpha.defined()) throw ValueError(name, "alpha is missing");
-    if (alpha.dtype() != x.dtype())
-        throw DTypeError(name, "dtypes differ: x " + std::string(name_of(x.dtype())) +
-                                   " vs alpha " + std::string(name_of(alpha.dtype())) +
-                                   "; use cast on one");
+    require_same_dtype(name, x, alpha, "x", "alpha");
     const Tensor rows = as_rows(broadcast_to(alpha, kept_shape(x.shape(), 1u << axis)), axis);
     visit(x.dtype(), [&]<class T>(T) {
         const T* a = static_cast<const T*>(rows.raw());
@@ -94,10 +91,7 @@ std::array<Tensor, 4> FenchelYoung::forward(const Attrs& attrs, std::span<const 
         throw ShapeError(name, "the target must have the shape of x: x " +
                                    to_string(in[0].shape()) + " vs target " +
                                    to_string(in[1].shape()));
-    if (in[0].dtype() != in[1].dtype())
-        throw DTypeError(name, "dtypes differ: x " + std::string(name_of(in[0].dtype())) +
-                                   " vs target " + std::string(name_of(in[1].dtype())) +
-                                   "; use cast on one");
+    require_same_dtype(name, in[0], in[1], "x", "target");
     if (!(attrs.alpha >= 1 && attrs.alpha <= 1e6))
         throw ValueError(name, "alpha must be in [1, 1e6], got " + std::to_string(attrs.alpha));
     const Tensor x = in[0].contiguous(), y = in[1].contiguous();
@@ -138,13 +132,11 @@ Tensor entmax15(const Tensor& x, int axis) {
                                                     {&x, 1});
 }
 Tensor entmax(const Tensor& x, const Tensor& alpha, int axis) {
-    const Tensor in[] = {x, alpha};
-    return compute<Entmax<EntmaxAlpha::any>>({normal_axis("entmax", axis, x.rank())}, in);
+    return compute<Entmax<EntmaxAlpha::any>>({normal_axis("entmax", axis, x.rank())}, {x, alpha});
 }
 
 Tensor fenchel_young(const Tensor& x, const Tensor& target, double alpha, LossReduction reduction) {
-    const Tensor in[] = {x, target};
-    const Tensor losses = compute<FenchelYoung>({alpha}, in)[0];
+    const Tensor losses = compute<FenchelYoung>({alpha}, {x, target})[0];
     return reduced_loss(losses, reduction, losses.count());
 }
 

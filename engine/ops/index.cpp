@@ -9,15 +9,14 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"
+#include "engine/ops/require.h"
 #include "engine/parallel.h"
 
 namespace mercer {
 namespace {
 
 void check_form(const char* operation, const Tensor& x, const Tensor& index) {
-    if (index.dtype() != DType::i64)
-        throw DTypeError(operation, "the index must be i64, got " +
-                                        std::string(name_of(index.dtype())) + "; use cast");
+    require_i64(operation, "the index", index);
     if (index.rank() != x.rank())
         throw ShapeError(operation, "index " + to_string(index.shape()) +
                                         " must have the rank of " + to_string(x.shape()));
@@ -131,8 +130,7 @@ Tensor Gather::forward(const Attrs& attrs, std::span<const Tensor> in) {
 Tensor ScatterAdd::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     const Tensor &x = in[0], &index = in[1];
-    if (!is_floating(x.dtype()))
-        throw DTypeError(name, "works on f32 and f64, got " + std::string(name_of(x.dtype())));
+    require_floating(name, x);
     check_form(name, x, index);
     Shape shape = x.shape();
     shape[attrs.axis] = attrs.size;
@@ -175,9 +173,7 @@ Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
 }
 
 Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype) {
-    if (ids.dtype() != DType::i64)
-        throw DTypeError(
-            "one_hot", "ids must be i64, got " + std::string(name_of(ids.dtype())) + "; use cast");
+    require_i64("one_hot", "ids", ids);
     Shape shape = ids.shape();
     shape.push_back(classes);
     const Tensor out = Tensor::empty(shape, dtype), flat = ids.contiguous();
@@ -198,16 +194,13 @@ Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype) {
 }
 
 Tensor scatter(const Tensor& x, const Tensor& index, const Tensor& source, int axis) {
-    const Tensor in[] = {x, index, source};
-    return compute<Scatter>({normal_axis("scatter", axis, x.rank())}, in);
+    return compute<Scatter>({normal_axis("scatter", axis, x.rank())}, {x, index, source});
 }
 Tensor gather(const Tensor& x, const Tensor& index, int axis) {
-    const Tensor in[] = {x, index};
-    return compute<Gather>({normal_axis("gather", axis, x.rank())}, in);
+    return compute<Gather>({normal_axis("gather", axis, x.rank())}, {x, index});
 }
 Tensor scatter_add(const Tensor& x, const Tensor& index, int axis, int64_t size) {
-    const Tensor in[] = {x, index};
-    return compute<ScatterAdd>({normal_axis("scatter_add", axis, x.rank()), size}, in);
+    return compute<ScatterAdd>({normal_axis("scatter_add", axis, x.rank()), size}, {x, index});
 }
 
 }  // namespace mercer

@@ -10,6 +10,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"
+#include "engine/ops/require.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 
@@ -17,9 +18,7 @@ namespace mercer {
 namespace {
 
 void check_square(const char* operation, const Tensor& a) {
-    if (!is_floating(a.dtype()))
-        throw DTypeError(operation, "works on f32 and f64, got " + std::string(name_of(a.dtype())) +
-                                        "; use cast");
+    require_floating(operation, a);
     if (a.rank() < 2 || a.size(-1) != a.size(-2))
         throw ShapeError(
             operation, "needs square matrices over the last two axes, got " + to_string(a.shape()));
@@ -27,9 +26,7 @@ void check_square(const char* operation, const Tensor& a) {
 
 void check_pair(const char* operation, const Tensor& a, const Tensor& b) {
     check_square(operation, a);
-    if (a.dtype() != b.dtype())
-        throw DTypeError(operation, "dtypes differ: " + std::string(name_of(a.dtype())) + " vs " +
-                                        std::string(name_of(b.dtype())) + "; use cast on one");
+    require_same_dtype(operation, a, b);
     if (b.rank() < 2 || b.size(-2) != a.size(-1))
         throw ShapeError(operation, "the matrix is " + to_string(a.shape()) + ", the right side " +
                                         to_string(b.shape()) +
@@ -69,14 +66,6 @@ void for_batch(int64_t batch, int64_t cost, const char* operation, const char* c
                                             ")");
 }
 
-template <class F>
-void with_type(DType dtype, F f) {
-    if (dtype == DType::f64)
-        f(double{});
-    else
-        f(float{});
-}
-
 }  // namespace
 
 Tensor triangle(int64_t rows, int64_t columns, bool lower, int64_t diagonal) {
@@ -90,7 +79,7 @@ Tensor triangle(int64_t rows, int64_t columns, bool lower, int64_t diagonal) {
 
 Tensor identity(int64_t n, DType dtype) {
     Tensor out = Tensor::zeros({n, n}, dtype);
-    with_type(dtype, [&]<class T>(T) {
+    visit_floating(dtype, [&]<class T>(T) {
         for (int64_t i = 0; i < n; ++i) out.mutable_data<T>()[i * (n + 1)] = T(1);
     });
     return out;
@@ -101,7 +90,7 @@ Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
     check_square(name, x[0]);
     const int64_t n = x[0].size(-1), batch = n ? x[0].count() / (n * n) : 0;
     const Tensor from = x[0].contiguous(), lower = Tensor::empty(from.shape(), from.dtype());
-    with_type(lower.dtype(), [&]<class T>(T) {
+    visit_floating(lower.dtype(), [&]<class T>(T) {
         const T* const a = static_cast<const T*>(from.raw());
         T* const out = static_cast<T*>(lower.raw());
         for_batch(batch, n * n * n / 8, name,
@@ -123,7 +112,7 @@ Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) 
     if (x.count() == 0) return x;
     int64_t row = t.strides()[t.rank() - 2], col = t.strides()[t.rank() - 1];
     if (attrs.transposed) std::swap(row, col);
-    with_type(t.dtype(), [&]<class T>(T) {
+    visit_floating(t.dtype(), [&]<class T>(T) {
         const T* a = static_cast<const T*>(t.raw());
         T* b = static_cast<T*>(x.raw());
         for_batch(count(batch), n * n * k / 8, name, "", [&](int64_t i) {
@@ -168,7 +157,7 @@ Tensor Solve::forward(const Attrs&, std::span<const Tensor> in) {
         cpu::broadcast_shape(name, batch_of(in[0].shape()), batch_of(in[1].shape()));
     const Tensor x = fresh_copy(broadcast_to(in[1], joined(batch, n, k)));
     if (x.count() == 0) return x;
-    with_type(x.dtype(), [&]<class T>(T) {
+    visit_floating(x.dtype(), [&]<class T>(T) {
         factored<T>(name, fresh_copy(broadcast_to(in[0], joined(batch, n, n))), k,
                     [&](int64_t i, const T* factors, const int64_t* pivots) {
                         cpu::lu_solve(n, k, factors, pivots, static_cast<T*>(x.raw()) + i * n * k);
@@ -183,7 +172,7 @@ Tensor Inverse::forward(const Attrs&, std::span<const Tensor> in) {
     const int64_t n = in[0].size(-1);
     const Tensor x = Tensor::empty(in[0].shape(), in[0].dtype());
     if (x.count() == 0) return x;
-    with_type(x.dtype(), [&]<class T>(T) {
+    visit_floating(x.dtype(), [&]<class T>(T) {
         factored<T>(name, fresh_copy(in[0]), n,
                     [&](int64_t i, const T* factors, const int64_t* pivots) {
                         cpu::lu_inverse(n, factors, pivots, static_cast<T*>(x.raw()) + i * n * n);
@@ -201,7 +190,7 @@ std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
     const Tensor matrices = in[0].contiguous(),
                  vectors = Tensor::empty(in[0].shape(), in[0].dtype()),
                  values = Tensor::empty(values_shape, in[0].dtype());
-    with_type(values.dtype(), [&]<class T>(T) {
+    visit_floating(values.dtype(), [&]<class T>(T) {
         const T* const a = static_cast<const T*>(matrices.raw());
         T *const v = static_cast<T*>(vectors.raw()), *const l = static_cast<T*>(values.raw());
         for_batch(batch, n * n * n, name, "is not finite", [&](int64_t i) {
@@ -221,13 +210,9 @@ std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
 Tensor cholesky(const Tensor& a) { return compute<Cholesky>({}, {&a, 1}); }
 Tensor inverse(const Tensor& a) { return compute<Inverse>({}, {&a, 1}); }
 Tensor triangular_solve(const Tensor& t, const Tensor& b, bool lower, bool transposed) {
-    const Tensor in[] = {t, b};
-    return compute<TriangularSolve>({lower, transposed}, in);
+    return compute<TriangularSolve>({lower, transposed}, {t, b});
 }
-Tensor solve(const Tensor& a, const Tensor& b) {
-    const Tensor in[] = {a, b};
-    return compute<Solve>({}, in);
-}
+Tensor solve(const Tensor& a, const Tensor& b) { return compute<Solve>({}, {a, b}); }
 std::pair<Tensor, Tensor> eigh(const Tensor& a) {
     auto [values, vectors] = Eigh::forward({}, {&a, 1});
     return {values, vectors};

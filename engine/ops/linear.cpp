@@ -6,6 +6,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/ops/matmul.h"
+#include "engine/ops/require.h"
 
 namespace mercer {
 
@@ -28,15 +29,9 @@ const cpu::PointwiseKernels* kernels_of(Activation activation) {
 }
 
 void check(const Tensor& x, const Tensor& w, const Tensor& bias) {
-    if (x.dtype() != w.dtype() || (bias.defined() && bias.dtype() != x.dtype()))
-        throw DTypeError(
-            "linear", "dtypes differ: x " + std::string(name_of(x.dtype())) + ", w " +
-                          std::string(name_of(w.dtype())) +
-                          (bias.defined() ? ", bias " + std::string(name_of(bias.dtype())) : "") +
-                          "; use cast");
-    if (!is_floating(x.dtype()))
-        throw DTypeError("linear", "works on f32 and f64, got " + std::string(name_of(x.dtype())) +
-                                       "; use cast");
+    require_same_dtype("linear", x, w, "x", "w");
+    if (bias.defined()) require_same_dtype("linear", x, bias, "x", "bias");
+    require_floating("linear", x);
     if (x.rank() < 1 || w.rank() != 2)
         throw ShapeError("linear", "takes x (…, k) and w (k, n), got x " + to_string(x.shape()) +
                                        ", w " + to_string(w.shape()));
@@ -69,8 +64,7 @@ Tensor Linear::forward(const Attrs& attrs, std::span<const Tensor> in) {
 }
 
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& bias, Activation activation) {
-    const Tensor in[] = {x, w, bias};
-    return compute<Linear>({activation}, in);
+    return compute<Linear>({activation}, {x, w, bias});
 }
 
 }  // namespace mercer

@@ -107,9 +107,7 @@ Tensor LogSoftmax::backward(const Attrs& attrs, const Tensor& out, const Tensor&
 namespace {
 
 void require_labels(const char* operation, const Shape& x, const Tensor& ids) {
-    if (ids.dtype() != DType::i64)
-        throw DTypeError(operation, "class ids must be i64, got " +
-                                        std::string(name_of(ids.dtype())) + "; use cast");
+    require_i64(operation, "class ids", ids);
     Shape rows = x;
     if (rows.rank() > 0) rows.erase(rows.rank() - 1);
     if (x.rank() == 0 || !(ids.shape() == rows))
@@ -249,12 +247,10 @@ Tensor log_softmax(const Tensor& x, int axis) {
 }
 Tensor cross_entropy(const Tensor& logits, const Tensor& ids, double smoothing, int64_t ignore,
                      LossReduction reduction) {
-    const Tensor in[] = {logits, ids};
-    return compute<CrossEntropy>({smoothing, ignore, reduction}, in)[0];
+    return compute<CrossEntropy>({smoothing, ignore, reduction}, {logits, ids})[0];
 }
 Tensor nll_loss(const Tensor& log_p, const Tensor& ids, int64_t ignore, LossReduction reduction) {
-    const Tensor in[] = {log_p, ids};
-    return compute<NllLoss>({ignore, reduction}, in);
+    return compute<NllLoss>({ignore, reduction}, {log_p, ids});
 }
 
 }  // namespace mercer

@@ -7,6 +7,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
+#include "engine/ops/require.h"
 
 namespace mercer {
 namespace {
@@ -16,12 +17,8 @@ Shape batch_shape(const Shape& shape) {
 }
 
 Shape product_shape(const Tensor& a, const Tensor& b) {
-    if (a.dtype() != b.dtype())
-        throw DTypeError("matmul", "dtypes differ: " + std::string(name_of(a.dtype())) + " vs " +
-                                       std::string(name_of(b.dtype())) + "; use cast on one");
-    if (!is_floating(a.dtype()))
-        throw DTypeError("matmul", "works on f32 and f64, got " + std::string(name_of(a.dtype())) +
-                                       "; use cast");
+    require_same_dtype("matmul", a, b);
+    require_floating("matmul", a);
     if (a.rank() < 1 || b.rank() < 1)
         throw ShapeError("matmul", "operands need an axis: lhs " + to_string(a.shape()) +
                                        " vs rhs " + to_string(b.shape()));
@@ -101,8 +98,7 @@ Tensor Matmul::forward(const Attrs& attrs, std::span<const Tensor> x) {
 Tensor matmul_in(cpu::Order order, const Tensor& a, const Tensor& b) {
     if (a.rank() < 1 || b.rank() < 1) product_shape(a, b);
     return promoted_matmul(a, b, [order](const Tensor& l, const Tensor& r) {
-        const Tensor x[] = {l, r};
-        return compute<Matmul>({order}, x);
+        return compute<Matmul>({order}, {l, r});
     });
 }
 

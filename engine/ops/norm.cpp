@@ -28,9 +28,7 @@ int64_t row_length(const char* name, int axes, const Tensor& x, const Tensor& ga
         if (!(t->shape() == row))
             throw ShapeError(name, "gain and bias need the shape of x's last axes: x " +
                                        to_string(x.shape()) + " vs " + to_string(t->shape()));
-        if (t->dtype() != x.dtype())
-            throw DTypeError(name, "dtypes differ: x " + std::string(name_of(x.dtype())) + " vs " +
-                                       std::string(name_of(t->dtype())) + "; use cast on one");
+        require_same_dtype(name, x, *t, "x");
     }
     if (count(row) == 0)
         throw ShapeError(name, "nothing to normalise over in " + to_string(x.shape()));
@@ -132,12 +130,10 @@ template struct RowNorm<true>;
 template struct RowNorm<false>;
 
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon) {
-    const Tensor in[] = {x, gain, bias};
-    return compute<RowNorm<true>>(RowNorm<true>::attrs(gain, bias, epsilon), in)[0];
+    return compute<RowNorm<true>>(RowNorm<true>::attrs(gain, bias, epsilon), {x, gain, bias})[0];
 }
 Tensor group_rows(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon) {
-    const Tensor in[] = {x, gain, bias};
-    return compute<RowNorm<true>>({2, epsilon, true}, in)[0];
+    return compute<RowNorm<true>>({2, epsilon, true}, {x, gain, bias})[0];
 }
 Tensor rms_norm(const Tensor& x, const Tensor& gain, double epsilon) {
     const Tensor in[] = {x, gain, {}};

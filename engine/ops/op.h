@@ -20,6 +20,7 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <span>
 
 #include "engine/operation.h"
@@ -39,6 +40,10 @@ auto compute(const typename Op::Attrs& attrs, std::span<const Tensor> x) {
     auto out = Op::forward(attrs, x);
     instruments::settle();
     return out;
+}
+template <class Op>
+auto compute(const typename Op::Attrs& attrs, std::initializer_list<Tensor> x) {
+    return compute<Op>(attrs, std::span(x.begin(), x.size()));
 }
 
 constexpr unsigned input_bit(int i) { return 1u << i; }

@@ -25,18 +25,10 @@ int dtype_index(const PointwiseOp& op, DType dtype) {
     return dtype == DType::f64;
 }
 
-void require_same_dtype(const PointwiseOp& op, const Tensor& a, const Tensor& b) {
-    if (a.dtype() != b.dtype())
-        throw DTypeError(op.name, "dtypes differ: " + std::string(name_of(a.dtype())) +
-                                      to_string(a.shape()) + " vs " +
-                                      std::string(name_of(b.dtype())) + to_string(b.shape()) +
-                                      "; use cast on one");
-}
-
 Shape common_shape(const PointwiseOp& op, std::span<const Tensor* const> x) {
     Shape shape = x[0]->shape();
     for (size_t k = 1; k < x.size(); ++k) {
-        require_same_dtype(op, *x[0], *x[k]);
+        if (x[k]->dtype() != x[0]->dtype()) require_same_dtype(op.name, *x[0], *x[k]);
         if (!(x[k]->shape() == shape)) shape = cpu::broadcast_shape(op.name, shape, x[k]->shape());
     }
     return shape;

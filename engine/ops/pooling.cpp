@@ -11,6 +11,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
+#include "engine/ops/require.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 
@@ -112,11 +113,6 @@ void pair_gradients(const ConvolutionAttrs& windows, const T* x, const T* g, int
     });
 }
 
-template <class F>
-auto in_dtype(DType dtype, F f) {
-    return dtype == DType::f64 ? f(double{}) : f(float{});
-}
-
 }  // namespace
 
 ConvolutionAttrs window_attrs(const char* operation, int axes, const Shape& x, const Shape& kernel,
@@ -139,13 +135,11 @@ ConvolutionAttrs window_attrs(const char* operation, int axes, const Shape& x, c
 
 Tensor MaxPool2d::forward(const Attrs& a, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
-    if (!is_floating(in[0].dtype()))
-        throw DTypeError(name, "works on f32 and f64, got " + std::string(name_of(in[0].dtype())) +
-                                   "; use cast");
+    require_floating(name, in[0]);
     const Tensor x = in[0].contiguous();
     const int64_t rows = a.axis[0].out, columns = a.axis[1].out;
     Tensor y = Tensor::empty({x.size(0), x.size(1), rows, columns}, x.dtype());
-    in_dtype(x.dtype(), [&]<class T>(T) {
+    visit_floating(x.dtype(), [&]<class T>(T) {
         for_planes<T>(a, x, [&](int64_t i, const cpu::PlaneWalk<T>& walk) {
             cpu::convolution_kernels<T>().largest(
                 walk, static_cast<T*>(y.raw()) + i * rows * columns, columns);
@@ -160,7 +154,7 @@ Tensor MaxPool2d::indices(const Attrs& a, const Tensor& in) {
     Tensor index = Tensor::empty({x.size(0) * x.size(1), windows}, DType::i64);
     int64_t* const to = static_cast<int64_t*>(index.raw());
     const LargestPlaces places(a);
-    in_dtype(x.dtype(), [&]<class T>(T) {
+    visit_floating(x.dtype(), [&]<class T>(T) {
         for_largest<T>(
             a, x, [](int64_t) {},
             [&](int64_t i, int64_t r, const cpu::TapOf<T>* taps) {
@@ -183,7 +177,7 @@ Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotan
         return axis.stride == axis.kernel && axis.before == 0 && axis.out * axis.kernel <= axis.in;
     };
     const bool pairs = apart(down) && apart(across) && across.kernel == 2;
-    in_dtype(x.dtype(), [&]<class T>(T) {
+    visit_floating(x.dtype(), [&]<class T>(T) {
         const T* const from = static_cast<const T*>(g.raw());
         T* const to = static_cast<T*>(dx.raw());
         if (pairs) return pair_gradients(a, static_cast<const T*>(x.raw()), from, planes, to);

@@ -1,4 +1,5 @@
 // h_t = a_t h_{t−1} + b_t.
+#include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
 #include "engine/ops/scan_lines.h"
@@ -19,10 +20,7 @@ void recur_side_by_side(const SideBySide& a, const SideBySide& b, bool reverse, 
 
 Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) {
     const OperationScope scope(name, x);
-    if (!is_floating(x[0].dtype()) || x[0].dtype() != x[1].dtype())
-        throw DTypeError(name, "works on f32 and f64 of one dtype, got " +
-                                   std::string(name_of(x[0].dtype())) + " and " +
-                                   std::string(name_of(x[1].dtype())) + "; use cast");
+    require_floating_pair(name, x[0], x[1], "a", "b");
     if (!(x[0].shape() == x[1].shape()))
         throw ShapeError(name, "a " + to_string(x[0].shape()) + " and b " +
                                    to_string(x[1].shape()) + " must have one shape");

@@ -11,6 +11,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
+#include "engine/ops/require.h"
 #include "engine/scratch.h"
 
 namespace mercer {
@@ -26,10 +27,6 @@ const cpu::RecurrentTable<double>& cells(double) { return recurrent_f64(); }
 template <class T>
 T* elements(const Tensor& t) {
     return t.defined() ? static_cast<T*>(t.raw()) : nullptr;
-}
-template <class F>
-void in_dtype(DType dtype, F f) {
-    dtype == DType::f64 ? f(double{}) : f(float{});
 }
 Tensor dense(const Tensor& t) { return t.defined() ? t.contiguous() : t; }
 
@@ -70,14 +67,9 @@ int64_t check_recurrent(const char* operation, int gates, const Tensor& x, const
                                             " must have shape " + to_string(shape) + " for x " +
                                             to_string(x.shape()) + " and w_hh " +
                                             to_string(w_hh.shape()));
-        if (t.defined() && t.dtype() != x.dtype())
-            throw DTypeError(operation, "x is " + std::string(name_of(x.dtype())) + " and " + what +
-                                            " is " + std::string(name_of(t.dtype())) +
-                                            "; use cast on one");
+        if (t.defined()) require_same_dtype(operation, x, t, "x", what);
     };
-    if (!is_floating(x.dtype()))
-        throw DTypeError(operation, "works on f32 and f64, got " + std::string(name_of(x.dtype())) +
-                                        "; use cast");
+    require_floating(operation, x);
     if (x.rank() != 3 || x.size(0) < 1)
         throw ShapeError(operation,
                          "x must be (T, B, I) with T at least 1, got " + to_string(x.shape()));
@@ -110,7 +102,7 @@ std::array<Tensor, 4> Lstm::forward(const Attrs& attrs, std::span<const Tensor> 
     const cpu::Course course = course_of(attrs, x, lengths);
     Tensor y = Tensor::empty({x.size(0), batch, n}, x.dtype()),
            memory = Tensor::empty({x.size(0), batch, 5 * n}, x.dtype());
-    in_dtype(x.dtype(), [&]<class T>(T) {
+    visit_floating(x.dtype(), [&]<class T>(T) {
         from_inputs<T>(x, w_ih, memory);
         Scratch scratch;
         const cpu::PackedPanels<T> u(scratch, n, 4 * n, {elements<T>(w_hh), 1, n});
@@ -144,7 +136,7 @@ Lstm::Back<Tensor> Lstm::backward(const Attrs& attrs, std::span<const Tensor> sa
     Back<Tensor> back{Tensor::empty({memory.size(0), batch, 4 * n}, memory.dtype()),
                       or_zeros(cotangents[1], {batch, n}, memory.dtype()),
                       or_zeros(cotangents[2], {batch, n}, memory.dtype())};
-    in_dtype(memory.dtype(), [&]<class T>(T) {
+    visit_floating(memory.dtype(), [&]<class T>(T) {
         Scratch scratch;
         const cpu::PackedPanels<T> u(scratch, 4 * n, n, {elements<T>(w_hh), n, 1});
         const cpu::StepRows<T> m{course, elements<T>(memory), 5 * n},
@@ -180,7 +172,7 @@ std::array<Tensor, 3> Gru::forward(const Attrs& attrs, std::span<const Tensor> i
     const cpu::Course course = course_of(attrs, x, lengths);
     Tensor y = Tensor::empty({x.size(0), batch, n}, x.dtype()),
            memory = Tensor::empty({x.size(0), batch, 4 * n}, x.dtype());
-    in_dtype(x.dtype(), [&]<class T>(T) {
+    visit_floating(x.dtype(), [&]<class T>(T) {
         from_inputs<T>(x, w_ih, memory);
         Scratch scratch;
         const cpu::PackedPanels<T> u(scratch, n, 3 * n, {elements<T>(w_hh), 1, n});
@@ -214,7 +206,7 @@ Gru::Back<Tensor> Gru::backward(const Attrs& attrs, std::span<const Tensor> save
     const Shape parts{memory.size(0), batch, 3 * n};
     Back<Tensor> back{Tensor::empty(parts, memory.dtype()), Tensor::empty(parts, memory.dtype()),
                       or_zeros(cotangents[1], {batch, n}, memory.dtype())};
-    in_dtype(memory.dtype(), [&]<class T>(T) {
+    visit_floating(memory.dtype(), [&]<class T>(T) {
         Scratch scratch;
         const cpu::PackedPanels<T> u(scratch, 3 * n, n, {elements<T>(w_hh), n, 1});
         const cpu::StepRows<T> m{course, elements<T>(memory), 4 * n},

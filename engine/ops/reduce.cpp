@@ -7,15 +7,11 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
+#include "engine/ops/require.h"
 
 namespace mercer {
 namespace {
 
-void require_floating(const char* name, const Tensor& x) {
-    if (!is_floating(x.dtype()))
-        throw DTypeError(
-            name, "works on f32 and f64, got " + std::string(name_of(x.dtype())) + "; use cast");
-}
 void require_number(const char* name, const Tensor& x) {
     if (x.dtype() == DType::boolean)
         throw DTypeError(name, "works on numbers, got bool; use cast, or count_nonzero");

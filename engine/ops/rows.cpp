@@ -6,12 +6,6 @@
 
 namespace mercer {
 
-void require_floating(const char* operation, const Tensor& x) {
-    if (!is_floating(x.dtype()))
-        throw DTypeError(operation, "works on f32 and f64, got " + std::string(name_of(x.dtype())) +
-                                        "; use cast");
-}
-
 Tensor as_rows(const Tensor& x, int axis) { return from_rows(x, axis).contiguous(); }
 
 Tensor from_rows(const Tensor& rows, int axis) {

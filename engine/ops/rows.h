@@ -3,13 +3,11 @@
 #pragma once
 
 #include "engine/cpu/caches.h"
+#include "engine/ops/require.h"
 #include "engine/parallel.h"
 #include "engine/tensor.h"
 
 namespace mercer {
-
-/// Throws DTypeError unless x is f32 or f64.
-void require_floating(const char* operation, const Tensor& x);
 
 /// The axis exchanged with the last one, row-major; from_rows() exchanges them back.
 Tensor as_rows(const Tensor& x, int axis);

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "engine/cpu/scan_table.h"
-#include "engine/error.h"
 #include "engine/ops/rows.h"
 #include "engine/ops/scan.h"
 #include "engine/parallel.h"
@@ -89,9 +88,5 @@ struct SideBySide {
         return static_cast<const char*>(x.raw()) + offset * element;
     }
 };
-
-inline void require_numbers(const char* name, const Tensor& x) {
-    if (x.dtype() == DType::boolean) throw DTypeError(name, "works on numbers, got bool; use cast");
-}
 
 }  // namespace mercer

@@ -5,6 +5,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"
+#include "engine/ops/require.h"
 #include "engine/parallel.h"
 
 namespace mercer {
@@ -36,10 +37,8 @@ void search(List list, int64_t n, const T* x, int64_t* to, int count) {
 Tensor searchsorted(const Tensor& boundaries, const Tensor& x, bool right) {
     constexpr const char* name = "searchsorted";
     const OperationScope scope(name, {&boundaries, &x});
-    if (boundaries.dtype() != x.dtype() || x.dtype() == DType::boolean)
-        throw DTypeError(name, "boundaries and x must be numbers of one dtype, got " +
-                                   std::string(name_of(boundaries.dtype())) + " and " +
-                                   std::string(name_of(x.dtype())) + "; use cast");
+    require_numbers(name, x);
+    require_same_dtype(name, boundaries, x, "boundaries", "x");
     const int last = boundaries.rank() - 1;
     bool fits = last == 0 || (last > 0 && x.rank() == boundaries.rank());
     for (int a = 0; fits && a < last; ++a) fits = boundaries.size(a) == x.size(a);

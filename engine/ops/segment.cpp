@@ -6,16 +6,11 @@
 #include "engine/cpu/segment.h"
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/ops/require.h"
 #include "engine/parallel.h"
 
 namespace mercer {
 namespace {
-
-void require_floating(const char* operation, const Tensor& x) {
-    if (!is_floating(x.dtype()))
-        throw DTypeError(operation, "works on f32 and f64, got " + std::string(name_of(x.dtype())) +
-                                        "; use cast");
-}
 
 // What every operation here sees: dense rows and their segments.
 struct Rows {
@@ -56,9 +51,7 @@ Tensor reduced(const char* name, cpu::Reduction op, const SegmentAttrs& attrs,
 }  // namespace
 
 Tensor list_of_ids(const char* operation, const char* what, const Tensor& ids) {
-    if (ids.dtype() != DType::i64)
-        throw DTypeError(operation, std::string(what) + " must be i64, got " +
-                                        std::string(name_of(ids.dtype())) + "; use cast");
+    require_i64(operation, what, ids);
     if (ids.rank() != 1)
         throw ShapeError(operation,
                          std::string(what) + " must have one axis, got " + to_string(ids.shape()));

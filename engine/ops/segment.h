@@ -36,8 +36,7 @@ struct MERCER_API SegmentSoftmax : Reads<input_bit(1) | output_bit> {
 /// Op on x, as functions and derivatives call it.
 template <class Op>
 Tensor segmented(const Tensor& x, const Tensor& at, const SegmentAttrs& attrs = {}) {
-    const Tensor in[] = {x, at};
-    return compute<Op>(attrs, in);
+    return compute<Op>(attrs, {x, at});
 }
 
 /// The segment of every row: i64 (e).

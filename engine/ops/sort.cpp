@@ -8,6 +8,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
+#include "engine/ops/require.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 
@@ -30,7 +31,7 @@ Tensor exchanged(const Tensor& x, int axis) {
 }
 
 const Kernels& kernels_for(const char* name, const Tensor& x) {
-    if (x.dtype() == DType::boolean) throw DTypeError(name, "works on numbers, got bool; use cast");
+    require_numbers(name, x);
     return sort_table().kernels[int(x.dtype())];
 }
 

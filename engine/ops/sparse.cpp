@@ -3,6 +3,7 @@
 #include "engine/cpu/segment.h"
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/ops/require.h"
 #include "engine/ops/segment.h"
 
 namespace mercer {
@@ -10,11 +11,7 @@ namespace {
 
 void require_matrices(const char* operation, const char* left, const Tensor& a, int rank,
                       const char* right, const Tensor& b) {
-    if (!is_floating(a.dtype()) || a.dtype() != b.dtype())
-        throw DTypeError(operation, std::string(left) + " and " + right +
-                                        " must be both f32 or both f64, got " +
-                                        std::string(name_of(a.dtype())) + " and " +
-                                        std::string(name_of(b.dtype())) + "; use cast");
+    require_floating_pair(operation, a, b, left, right);
     if (a.rank() != rank || b.rank() != 2)
         throw ShapeError(operation, std::string(left) + " must have " + std::to_string(rank) +
                                         " and " + right + " 2 axes, got " + to_string(a.shape()) +
@@ -89,16 +86,14 @@ SparsePattern with_transpose(const SparsePattern& p, int64_t m) {
 Tensor spmm(const Tensor& offsets, const Tensor& columns, const Tensor& values, const Tensor& dense,
             const Tensor& transposed_offsets, const Tensor& transposed_rows,
             const Tensor& transposed_order) {
-    const Tensor in[] = {values,          dense,           offsets, columns, transposed_offsets,
-                         transposed_rows, transposed_order};
-    return compute<Spmm>({}, in);
+    return compute<Spmm>({}, {values, dense, offsets, columns, transposed_offsets, transposed_rows,
+                              transposed_order});
 }
 Tensor sddmm(const Tensor& offsets, const Tensor& columns, const Tensor& a, const Tensor& b,
              const Tensor& transposed_offsets, const Tensor& transposed_rows,
              const Tensor& transposed_order) {
-    const Tensor in[] = {
-        a, b, offsets, columns, transposed_offsets, transposed_rows, transposed_order};
-    return compute<Sddmm>({}, in);
+    return compute<Sddmm>(
+        {}, {a, b, offsets, columns, transposed_offsets, transposed_rows, transposed_order});
 }
 
 }  // namespace mercer

@@ -245,7 +245,7 @@ TEST_CASE("searching and running extrema name what does not fit, and place NaN l
           std::vector<int64_t>{0, 0, 0});
     CHECK(
         message_of<DTypeError>([&] { searchsorted(b, cast(x, DType::f64)); }) ==
-        "[searchsorted] boundaries and x must be numbers of one dtype, got f32 and f64; use cast");
+        "[searchsorted] dtypes differ: boundaries f32(4) vs x f64(3); use cast on one");
     CHECK(message_of<ShapeError>([&] {
               searchsorted(Tensor::zeros({2, 4}), Tensor::zeros({3, 5}));
           }) ==

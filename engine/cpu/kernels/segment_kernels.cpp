@@ -3,28 +3,14 @@
 // Columns in registers, rows one after the other in ascending k, so that the order does not depend on the width of a
 // register. Memory: each row once, each result once. A sum of single elements in place has no columns to fill registers
 // with; it takes the canonical order. Rows that are picked are asked for early.
-#include "engine/cpu/canonical.h"
 #include "engine/cpu/kernels/fetch.h"
+#include "engine/cpu/kernels/row.h"
 #include "engine/cpu/segment_table.h"
-#include "engine/simd/math.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
 
 using cpu::Segments;
-
-/// `count` = 0 stands for a full register.
-template <class T>
-MERCER_INLINE Vec<T> load(const T* p, int count, T fill = T(0)) {
-    return count ? Vec<T>::load(p, count, fill) : Vec<T>::load(p);
-}
-template <class T>
-MERCER_INLINE void store(Vec<T> v, T* p, int count) {
-    if (count)
-        v.store(p, count);
-    else
-        v.store(p);
-}
 
 template <int n>
 struct Int {};
@@ -34,9 +20,9 @@ template <class T, class F>
 MERCER_INLINE void for_columns(int64_t width, F f) {
     constexpr int lanes = Vec<T>::lanes;
     int64_t c = 0;
-    for (; c + 8 * lanes <= width; c += 8 * lanes) f(c, Int<8>{}, 0);
-    for (; c + 4 * lanes <= width; c += 4 * lanes) f(c, Int<4>{}, 0);
-    for (; c + lanes <= width; c += lanes) f(c, Int<1>{}, 0);
+    for (; c + 8 * lanes <= width; c += 8 * lanes) f(c, Int<8>{}, lanes);
+    for (; c + 4 * lanes <= width; c += 4 * lanes) f(c, Int<4>{}, lanes);
+    for (; c + lanes <= width; c += lanes) f(c, Int<1>{}, lanes);
     if (c < width) f(c, Int<1>{}, int(width - c));
 }
 
@@ -48,33 +34,32 @@ MERCER_INLINE void accumulate(const Segments& g, const T* w, const T* x, T empty
     const int64_t last = g.offsets[g.end];
     for (int64_t s = g.begin; s < g.end; ++s) {
         const int64_t from = g.offsets[s], to = g.offsets[s + 1];
-        for_columns<T>(
-            g.width, [&]<int n>(int64_t c, Int<n>, int count) __attribute__((always_inline)) {
-                Vec<T> part[n];
-                for (int r = 0; r < n; ++r) part[r] = Vec<T>(Op::template identity<T>);
-                for (int64_t k = from; k < to; ++k) {
-                    const T* p = x + (g.row ? g.row[k] : k) * g.stride + c;
-                    if (g.row && k + ahead < last) {
-                        const char* next =
-                            reinterpret_cast<const char*>(x + g.row[k + ahead] * g.stride + c);
-                        for (int b = 0; b < n * lanes * int(sizeof(T)); b += 64)
-                            __builtin_prefetch(next + b);
-                    } else if (count) {
-                        fetch_beyond(p);
-                    }
-                    const Vec<T> weight(weighted ? w[k] : T(1));
-#pragma GCC unroll 8
-                    for (int r = 0; r < n; ++r) {
-                        const Vec<T> v = load(p + r * lanes, count);
-                        part[r] = weighted ? fma(weight, v, part[r]) : Op::join(part[r], v);
-                    }
+        for_columns<T>(g.width, [&]<int n>(int64_t c, Int<n>, int count) MERCER_STEP {
+            Vec<T> part[n];
+            for (int r = 0; r < n; ++r) part[r] = Vec<T>(Op::template identity<T>);
+            for (int64_t k = from; k < to; ++k) {
+                const T* p = x + (g.row ? g.row[k] : k) * g.stride + c;
+                if (g.row && k + ahead < last) {
+                    const char* next =
+                        reinterpret_cast<const char*>(x + g.row[k + ahead] * g.stride + c);
+                    for (int b = 0; b < n * lanes * int(sizeof(T)); b += 64)
+                        __builtin_prefetch(next + b);
+                } else if (count != lanes) {
+                    fetch_beyond(p);
                 }
-                if (g.mean)
-                    for (int r = 0; r < n; ++r) part[r] = part[r] / Vec<T>(T(to - from));
-                for (int r = 0; r < n; ++r)
-                    store(from == to ? Vec<T>(empty) : part[r], out + s * g.stride + c + r * lanes,
-                          count);
-            });
+                const Vec<T> weight(weighted ? w[k] : T(1));
+#pragma GCC unroll 8
+                for (int r = 0; r < n; ++r) {
+                    const Vec<T> v = load(p + r * lanes, count, T(0));
+                    part[r] = weighted ? fma(weight, v, part[r]) : Op::join(part[r], v);
+                }
+            }
+            if (g.mean)
+                for (int r = 0; r < n; ++r) part[r] = part[r] / Vec<T>(T(to - from));
+            for (int r = 0; r < n; ++r)
+                store(from == to ? Vec<T>(empty) : part[r], out + s * g.stride + c + r * lanes,
+                      count);
+        });
     }
 }
 
@@ -102,7 +87,7 @@ MERCER_INLINE Vec<T> joined_parts(const T* x, int64_t n) {
 template <class Op, class T>
 void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
     constexpr int lanes = Vec<T>::lanes;
-    const auto reduce = [&](const int64_t* at, T* to) __attribute__((always_inline)) {
+    const auto reduce = [&](const int64_t* at, T* to) MERCER_STEP {
         int64_t most = 0;
         T sizes[lanes];
         for (int r = 0; r < lanes; ++r) {
@@ -113,7 +98,7 @@ void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
         if (most <= 4 * canonical_lanes)  // longer ones are read in a row
             for (int64_t i = at[0]; i < at[lanes]; i += 64 / int(sizeof(T))) fetch_beyond(x + i);
         Vec<T> v[lanes];
-        const auto for_each_run = [&](auto joined) __attribute__((always_inline)) {
+        const auto for_each_run = [&](auto joined) MERCER_STEP {
             for (int r = 0; r < lanes; ++r) v[r] = joined(x + at[r], at[r + 1] - at[r]);
         };
         if (most <= lanes)
@@ -123,14 +108,11 @@ void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
         else if (most <= 4 * lanes)
             for_each_run(joined_parts<4, Op, T>);
         else
-            for_each_run([&](const T* p, int64_t n) __attribute__((always_inline)) {
+            for_each_run([&](const T* p, int64_t n) MERCER_STEP {
                 Canonical<T, Op> acc;
-                canonical_for(
-                    acc,
-                    n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-                        part = Op::join(part, load(p + i, count == lanes ? 0 : count,
-                                                   Op::template identity<T>));
-                    });
+                canonical_for(acc, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+                    part = Op::join(part, load(p + i, count, Op::template identity<T>));
+                });
                 return acc.joined();
             });
         const Vec<T> size = Vec<T>::load(sizes), total = across_each<Op>(v),
@@ -201,21 +183,23 @@ void dots(const Segments& g, const void* left, const void* right, void* to) {
                 for (int64_t c = 0; c < g.width && c < 256; c += 64 / int(sizeof(T)))
                     __builtin_prefetch(b + g.row[k + ahead] * g.stride + c);
             Canonical<T, SumOp> sum;
-            canonical_for(
-                sum,
-                g.width, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-                    const int some = count == Vec<T>::lanes ? 0 : count;
-                    part = fma(load(a + i, some), load(p + i, some), part);
-                });
+            canonical_for(sum, g.width, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+                part = fma(load(a + i, count, T(0)), load(p + i, count, T(0)), part);
+            });
             out[k] = sum.total();
         }
     }
 }
 
+template <class T>
+void exp_run(T* y, int64_t n) {
+    write_run(y, n, false,
+              [&](int64_t i, int count) MERCER_STEP { return exp(load(y + i, count, T(0))); });
+}
+
 // Runs of single elements: the exponential goes over all of them at once, the rest run by run, while they are in cache.
 template <class T>
 void softmax_elements(const Segments& g, const T* x, T* y) {
-    constexpr int lanes = Vec<T>::lanes;
     constexpr int64_t cached = 1 << 12;
     for (int64_t s0 = g.begin, s1 = s0; s0 < g.end; s0 = s1) {
         const int64_t first = g.offsets[s0];
@@ -227,20 +211,15 @@ void softmax_elements(const Segments& g, const T* x, T* y) {
             if (top == MaxOp::identity<T>) top = 0;  // −∞ only: exp gives zeros, and so do we
             for (int64_t k = g.offsets[s]; k < g.offsets[s + 1]; ++k) y[k] = x[k] - top;
         }
-        int64_t k = first;
-        for (; k + lanes <= last; k += lanes) exp(Vec<T>::load(y + k)).store(y + k);
-        if (k < last) exp(Vec<T>::load(y + k, int(last - k), T(0))).store(y + k, int(last - k));
+        exp_run(y + first, last - first);
         for (int64_t s = s0; s < s1; ++s) {
             T sum = 0;
             const int64_t from = g.offsets[s], n = g.offsets[s + 1] - from;
             if (n >= long_run) {
                 Canonical<T, SumOp> acc;
-                canonical_for(
-                    acc,
-                    n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-                        part = part + (count == lanes ? Vec<T>::load(y + from + i)
-                                                      : Vec<T>::load(y + from + i, count, T(0)));
-                    });
+                canonical_for(acc, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+                    part = part + load(y + from + i, count, T(0));
+                });
                 sum = acc.total();
             } else {
                 for (int64_t i = from; i < from + n; ++i) sum += y[i];
@@ -258,27 +237,26 @@ void softmax(const Segments& g, const void* from, void* to) {
     if (g.stride == 1) return softmax_elements(g, x, y);
     constexpr T lowest = MaxOp::identity<T>;
     for (int64_t s = g.begin; s < g.end; ++s)
-        for (int64_t c = 0; c < g.width; c += Vec<T>::lanes) {
-            const int count = g.width - c < Vec<T>::lanes ? int(g.width - c) : 0;
+        for_run<T>(g.width, [&](int64_t c, int count) MERCER_STEP {
             const int64_t first = g.offsets[s] * g.stride + c,
                           end = g.offsets[s + 1] * g.stride + c;
             Vec<T> top(lowest), sum(T(0));
             for (int64_t i = first; i < end; i += g.stride) {
                 fetch_beyond(x + i);
-                top = max_or_second(load(x + i, count),
+                top = max_or_second(load(x + i, count, T(0)),
                                     top);  // NaN comes back through the exponential
             }
             top = select(top == Vec<T>(lowest), Vec<T>(T(0)),
                          top);  // −∞ only: exp gives zeros, and so do we
             for (int64_t i = first; i < end; i += g.stride) {
-                const Vec<T> e = exp(load(x + i, count) - top);
+                const Vec<T> e = exp(load(x + i, count, T(0)) - top);
                 store(e, y + i, count);
                 sum = sum + e;
             }
             const Vec<T> scale = select(sum == Vec<T>(T(0)), Vec<T>(T(0)), Vec<T>(T(1)) / sum);
             for (int64_t i = first; i < end; i += g.stride)
-                store(load(y + i, count) * scale, y + i, count);
-        }
+                store(load(y + i, count, T(0)) * scale, y + i, count);
+        });
 }
 
 template <class T>
@@ -286,31 +264,29 @@ void softmax_backward(const Segments& g, const void* ys, const void* gs, void* t
     const T *y = static_cast<const T*>(ys), *grad = static_cast<const T*>(gs);
     T* dx = static_cast<T*>(to);
     for (int64_t s = g.begin; s < g.end; ++s)
-        for (int64_t c = 0; c < g.width; c += Vec<T>::lanes) {
-            const int count = g.width - c < Vec<T>::lanes ? int(g.width - c) : 0;
+        for_run<T>(g.width, [&](int64_t c, int count) MERCER_STEP {
             const int64_t first = g.offsets[s] * g.stride + c,
                           end = g.offsets[s + 1] * g.stride + c;
             Vec<T> dot(T(0));
             for (int64_t i = first; i < end; i += g.stride) {
                 fetch_beyond(grad + i), fetch_beyond(y + i);
-                dot = fma(load(grad + i, count), load(y + i, count), dot);
+                dot = fma(load(grad + i, count, T(0)), load(y + i, count, T(0)), dot);
             }
             for (int64_t i = first; i < end; i += g.stride)
-                store(load(y + i, count) * (load(grad + i, count) - dot), dx + i, count);
-        }
+                store(load(y + i, count, T(0)) * (load(grad + i, count, T(0)) - dot), dx + i,
+                      count);
+        });
 }
 
 template <class Op, class T>
 void join_by_id(const int64_t* ids, int64_t count, int64_t width, const void* from, void* table) {
-    constexpr int lanes = Vec<T>::lanes;
     const T* x = static_cast<const T*>(from);
     for (int64_t k = 0; k < count; ++k, x += width) {
         T* const to = static_cast<T*>(table) + ids[k] * width;
-        for (int64_t c = 0; c < width; c += lanes) {
-            const int some = width - c < lanes ? int(width - c) : 0;
+        write_run(to, width, false, [&](int64_t c, int some) MERCER_STEP {
             fetch_beyond(x + c);
-            store(Op::join(load(to + c, some), load(x + c, some)), to + c, some);
-        }
+            return Op::join(load(to + c, some, T(0)), load(x + c, some, T(0)));
+        });
     }
 }
 
@@ -318,28 +294,22 @@ void join_by_id(const int64_t* ids, int64_t count, int64_t width, const void* fr
 template <class T, class F>
 MERCER_INLINE void with_table(const int64_t* ids, int64_t count, int64_t width, const T* x,
                               const T* table, T* y, F f) {
-    constexpr int lanes = Vec<T>::lanes;
     if (width == 1)
         for (int64_t k = 0; k < count; ++k) y[k] = f(x[k], table[ids[k]]);
     else
         for (int64_t k = 0; k < count; ++k, x += width, y += width)
-            for (int64_t c = 0; c < width; c += lanes) {
-                const int some = width - c < lanes ? int(width - c) : 0;
-                store(f(load(x + c, some), load(table + ids[k] * width + c, some)), y + c, some);
-            }
+            write_run(y, width, false, [&](int64_t c, int some) MERCER_STEP {
+                return f(load(x + c, some, T(0)), load(table + ids[k] * width + c, some, T(0)));
+            });
 }
 
 template <class T>
 void exp_below(const int64_t* ids, int64_t count, int64_t width, const void* x, const void* table,
                void* to) {
-    constexpr int lanes = Vec<T>::lanes;
     T* y = static_cast<T*>(to);
     with_table(ids, count, width, static_cast<const T*>(x), static_cast<const T*>(table), y,
                [](auto a, auto b) { return a - b; });
-    const int64_t n = count * width;
-    int64_t k = 0;
-    for (; k + lanes <= n; k += lanes) exp(Vec<T>::load(y + k)).store(y + k);
-    if (k < n) exp(Vec<T>::load(y + k, int(n - k), T(0))).store(y + k, int(n - k));
+    exp_run(y, count * width);
 }
 template <class T>
 void times_by_id(const int64_t* ids, int64_t count, int64_t width, const void* x, const void* table,

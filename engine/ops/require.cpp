@@ -1,0 +1,49 @@
+#include "engine/ops/require.h"
+
+#include <string>
+
+#include "engine/error.h"
+
+namespace mercer {
+
+namespace {
+
+std::string named(const Tensor& x) { return std::string(name_of(x.dtype())); }
+std::string described(const char* what, const Tensor& x) {
+    return (*what ? what + std::string(" ") : "") + named(x) + to_string(x.shape());
+}
+
+}  // namespace
+
+void require_floating(const char* operation, const Tensor& x) {
+    if (!is_floating(x.dtype()))
+        throw DTypeError(operation, "works on f32 and f64, got " + named(x) + "; use cast");
+}
+
+void require_numbers(const char* operation, const Tensor& x) {
+    if (x.dtype() == DType::boolean)
+        throw DTypeError(operation, "works on numbers, got bool; use cast");
+}
+
+void require_i64(const char* operation, const char* what, const Tensor& x) {
+    if (x.dtype() != DType::i64)
+        throw DTypeError(operation,
+                         std::string(what) + " must be i64, got " + named(x) + "; use cast");
+}
+
+void require_same_dtype(const char* operation, const Tensor& a, const Tensor& b, const char* what_a,
+                        const char* what_b) {
+    if (a.dtype() != b.dtype())
+        throw DTypeError(operation, "dtypes differ: " + described(what_a, a) + " vs " +
+                                        described(what_b, b) + "; use cast on one");
+}
+
+void require_floating_pair(const char* operation, const Tensor& a, const Tensor& b,
+                           const char* what_a, const char* what_b) {
+    if (!is_floating(a.dtype()) || a.dtype() != b.dtype())
+        throw DTypeError(operation, std::string(what_a) + " and " + what_b +
+                                        " must be both f32 or both f64, got " + named(a) + " and " +
+                                        named(b) + "; use cast");
+}
+
+}  // namespace mercer
