@@ -65,7 +65,7 @@ void run(const cpu::ReduceArgs& args) {
     if (short_rows<T>(args.n, args.count))
         return turned_rows(
             static_cast<const T*>(args.x), args.n, args.step, args.count,
-            [&](const auto& v, int n, int64_t k, int rows) __attribute__((always_inline)) {
+            [&](const auto& v, int n, int64_t k, int rows) MERCER_STEP {
                 using Index = typename IntOf<T>::type;
                 Vec<T> best = v[0];
                 Vec<Index> at(Index(0));
@@ -82,9 +82,8 @@ void run(const cpu::ReduceArgs& args) {
             });
     for (int64_t k = 0; k < args.count; ++k) {
         const T* x = static_cast<const T*>(args.x) + k * args.step;
-        const T best = joined_run<typename Way::Join>(
-            x, args.n, Way::Join::template identity<T>,
-            [](Vec<T> v) __attribute__((always_inline)) { return v; });
+        const T best = joined_run<typename Way::Join>(x, args.n, Way::Join::template identity<T>,
+                                                      [](Vec<T> v) MERCER_STEP { return v; });
         static_cast<int64_t*>(args.out)[k * args.out_step] = find(x, args.n, best);
         if (args.extra) static_cast<T*>(args.extra)[k * args.out_step] = best;
     }
@@ -94,7 +93,7 @@ void run(const cpu::ReduceArgs& args) {
 template <class Way, int rows, class T, class Index>
 MERCER_INLINE void meet(const T* row, int64_t stride, int64_t i, int cols, T* best, Index* at) {
     constexpr int lanes = Vec<T>::lanes;
-    const auto step = [&](int c, int count) __attribute__((always_inline)) {
+    const auto step = [&](int c, int count) MERCER_STEP {
         Vec<T> b = Vec<T>::load(best + c);
         Vec<Index> where = Vec<Index>::load(at + c);
         for (int k = 0; k < rows; ++k) {

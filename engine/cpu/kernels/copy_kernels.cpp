@@ -156,24 +156,22 @@ __attribute__((noinline)) bool copy_repeated(T* to, const T* from, const Plane& 
 template <class T>
 void copy_rows(T* to, const T* from, const Plane& p) {
     const int64_t n = p.cols, to_col = p.to_col, from_col = p.from_col;
-    const auto each = [&](auto run) __attribute__((always_inline)) {
+    const auto each = [&](auto run) MERCER_STEP {
         for (int64_t i = 0; i < p.rows; ++i) run(to + i * p.to_row, from + i * p.from_row);
     };
     if (to_col == 1 && from_col == 1 && n * int64_t(sizeof(T)) > 4 * line)
         return each([n](T* t, const T* f) { __builtin_memcpy(t, f, size_t(n) * sizeof(T)); });
     if constexpr (in_registers<T>) {
         if (to_col == 1 && from_col == 1)
-            return each([n](T * t, const T* f) __attribute__((always_inline)) {
-                write_run(
-                    t, n, false, [f](int64_t j, int count) __attribute__((always_inline)) {
-                        return load(f + j, count, T(0));
-                    });
+            return each([n](T* t, const T* f) MERCER_STEP {
+                write_run(t, n, false, [f](int64_t j, int count) MERCER_STEP {
+                    return load(f + j, count, T(0));
+                });
             });
         if (to_col == 1 && from_col == 0)
-            return each([&](T * t, const T* f) __attribute__((always_inline)) {
+            return each([&](T* t, const T* f) MERCER_STEP {
                 const Vec<T> v(*f);
-                write_run(
-                    t, n, p.stream, [v](int64_t, int) __attribute__((always_inline)) { return v; });
+                write_run(t, n, p.stream, [v](int64_t, int) MERCER_STEP { return v; });
             });
     }
     if (to_col == 1 && from_col == -1)

@@ -155,10 +155,10 @@ void update(const cpu::UpdateItem& u, int64_t begin, int64_t n) {
     for (int k = 0; k < states; ++k) s[k] = static_cast<T*>(u.state[k]) + begin;
     for (int64_t i = 0; i < n; i += lanes) {
         const int count = int(n - i < lanes ? n - i : lanes);
-        const auto load = [&](const T* x) __attribute__((always_inline)) {
+        const auto load = [&](const T* x) MERCER_STEP {
             return count == lanes ? Vec<T>::load(x + i) : Vec<T>::load(x + i, count, T(1));
         };
-        const auto store = [&](Vec<T> x, T * to) __attribute__((always_inline)) {
+        const auto store = [&](Vec<T> x, T* to) MERCER_STEP {
             if (count == lanes)
                 x.store(to + i);
             else
@@ -183,14 +183,12 @@ double dot(const void* left, const void* right, int64_t n, double scale) {
     constexpr int lanes = Vec<T>::lanes;
     const Vec<double> factor(scale);
     Canonical<double, SumOp> sum;
-    const auto block = [&](const T* x, const T* y) __attribute__((always_inline)) {
+    const auto block = [&](const T* x, const T* y) MERCER_STEP {
 #pragma GCC unroll 8
         for (int k = 0; k < canonical_lanes / lanes; ++k) {
             const Vec<T> u = Vec<T>::load(x + k * lanes), v = Vec<T>::load(y + k * lanes);
-            const auto add = [&](Vec<double> & part, Vec<double> p, Vec<double> q)
-                __attribute__((always_inline)) {
-                part = fma(factor * p, factor * q, part);
-            };
+            const auto add = [&](Vec<double>& part, Vec<double> p, Vec<double> q)
+                                 MERCER_STEP { part = fma(factor * p, factor * q, part); };
             if constexpr (sizeof(T) == 8)
                 add(sum.part[k], u, v);
             else if constexpr (lanes == 1)

@@ -20,10 +20,9 @@ struct CorrelateRow {
     MERCER_INLINE void run(int64_t c) const {
         Vec<T> sum[n];
         MERCER_UNROLL for (int j = 0; j < n; ++j) sum[j] = Vec<T>(start);
-        over_taps<T, n>(
-            x, from + c, sum, [&](Vec<T> & s, int64_t k, Vec<T> v) __attribute__((always_inline)) {
-                s = fma(Vec<T>(weights[k]), v, s);
-            });
+        over_taps<T, n>(x, from + c, sum, [&](Vec<T>& s, int64_t k, Vec<T> v) MERCER_STEP {
+            s = fma(Vec<T>(weights[k]), v, s);
+        });
         MERCER_UNROLL for (int j = 0; j < n; ++j)
             store_within(sum[j], out, c + j * Vec<T>::lanes, x.columns);
     }
@@ -57,7 +56,7 @@ struct CorrelateRows {
     template <bool begun, bool goes_on, int n>
     MERCER_INLINE void meet(const T* row, const T* now, const T* before, Vec<T> (&a)[n],
                             Vec<T> (&b)[n]) const {
-        const auto tap = [&](int64_t z) __attribute__((always_inline)) {
+        const auto tap = [&](int64_t z) MERCER_STEP {
             const T* at = row + x.offsets[z];
             hold(at);
             Vec<T> v[n];
@@ -99,8 +98,7 @@ template <class T>
 void correlate(const PlaneWalk<T>& x, const T* weights, T start, T* out, int64_t out_row) {
     const TapRows taps(x);
     int64_t r = 0;
-    const auto rows = [&](auto width, const T* from, T* upper, T* lower)
-        __attribute__((always_inline)) {
+    const auto rows = [&](auto width, const T* from, T* upper, T* lower) MERCER_STEP {
         across<T>(x.columns, CorrelateRows<T, width.value>{x, taps, from, weights, start,
                                                            taps.back ? lower : upper,
                                                            taps.back ? upper : lower});

@@ -15,10 +15,8 @@ struct LargestRow {
     MERCER_INLINE void run(int64_t c) const {
         Vec<T> top[n];
         MERCER_UNROLL for (int j = 0; j < n; ++j) top[j] = Vec<T>(MaxOp::identity<T>);
-        over_taps<T, n>(
-            x, from + c, top, [](Vec<T> & t, int64_t, Vec<T> v) __attribute__((always_inline)) {
-                t = maximum(t, v);
-            });
+        over_taps<T, n>(x, from + c, top,
+                        [](Vec<T>& t, int64_t, Vec<T> v) MERCER_STEP { t = maximum(t, v); });
         MERCER_UNROLL for (int j = 0; j < n; ++j)
             store_within(top[j], out, c + j * Vec<T>::lanes, x.columns);
     }
@@ -53,10 +51,8 @@ struct LargestTap {
         Best best[n];
         MERCER_UNROLL for (int j = 0; j < n; ++j)
             best[j] = {V::load(x.tile + c + j * V::lanes + x.offsets[0]), I(0)};
-        over_taps<T, n>(
-            x, x.tile + c, best, [](Best & b, int64_t k, V v) __attribute__((always_inline)) {
-                consider(b.top, b.tap, v, k);
-            });
+        over_taps<T, n>(x, x.tile + c, best,
+                        [](Best& b, int64_t k, V v) MERCER_STEP { consider(b.top, b.tap, v, k); });
         MERCER_UNROLL for (int j = 0; j < n; ++j)
             store_within(best[j].tap, taps, c + j * V::lanes, x.columns);
     }
@@ -78,14 +74,14 @@ void pair_gradient(int64_t columns, int64_t rows, const T* __restrict x, int64_t
     I tap[block] = {};
     for (int64_t c = 0; c < columns; c += block, x += 2 * block, dx += 2 * block, g += block) {
         const int64_t n = columns - c < block ? columns - c : block;
-        const auto each = [n](auto body) __attribute__((always_inline)) {
+        const auto each = [n](auto body) MERCER_STEP {
             for (int64_t j = 0; j < n; j += V::lanes) body(j);
         };
         for (int64_t j = 0; j < n; ++j) top[j] = x[2 * j], tap[j] = 0, from[j] = g[j];
         for (int64_t y = 0; y < rows; ++y) {
             const T* const here = x + y * row;
             for (int64_t j = 0; j < n; ++j) left[j] = here[2 * j], right[j] = here[2 * j + 1];
-            each([&](int64_t j) __attribute__((always_inline)) {
+            each([&](int64_t j) MERCER_STEP {
                 V most = V::load(top + j);
                 Int at = Int::load(tap + j);
                 consider(most, at, V::load(left + j), 2 * y);
@@ -95,10 +91,10 @@ void pair_gradient(int64_t columns, int64_t rows, const T* __restrict x, int64_t
             });
         }
         for (int64_t y = 0; y < rows; ++y) {
-            each([&](int64_t j) __attribute__((always_inline)) {
+            each([&](int64_t j) MERCER_STEP {
                 const V v = V::load(from + j);
                 const Int at = Int::load(tap + j);
-                const auto put = [&](T * to, int64_t k) __attribute__((always_inline)) {
+                const auto put = [&](T* to, int64_t k) MERCER_STEP {
                     select((at == Int(I(k))).template as<T>(), v, V(T(0))).store(to + j);
                 };
                 put(left, 2 * y), put(right, 2 * y + 1);

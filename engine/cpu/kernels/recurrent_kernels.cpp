@@ -42,82 +42,78 @@ MERCER_INLINE V tanh_slope(V y) {
 template <class T>
 void lstm(int64_t n, const T* bias, const T* c_before, T* memory, T* h) {
     using V = Vec<T>;
-    over_units<T>(
-        n, [&](Place<T> p) __attribute__((always_inline)) {
-            const V i = sigmoid(p.load(memory, 0) + p.load(bias, 0));
-            const V f = sigmoid(p.load(memory, 1) + p.load(bias, 1));
-            const V g = tanh(p.load(memory, 2) + p.load(bias, 2));
-            const V o = sigmoid(p.load(memory, 3) + p.load(bias, 3));
-            const V c = fma(f, p.load(c_before), i * g);
-            p.store(i, memory, 0);
-            p.store(f, memory, 1);
-            p.store(g, memory, 2);
-            p.store(o, memory, 3);
-            p.store(c, memory, 4);
-            p.store(o * tanh(c), h);
-        });
+    over_units<T>(n, [&](Place<T> p) MERCER_STEP {
+        const V i = sigmoid(p.load(memory, 0) + p.load(bias, 0));
+        const V f = sigmoid(p.load(memory, 1) + p.load(bias, 1));
+        const V g = tanh(p.load(memory, 2) + p.load(bias, 2));
+        const V o = sigmoid(p.load(memory, 3) + p.load(bias, 3));
+        const V c = fma(f, p.load(c_before), i * g);
+        p.store(i, memory, 0);
+        p.store(f, memory, 1);
+        p.store(g, memory, 2);
+        p.store(o, memory, 3);
+        p.store(c, memory, 4);
+        p.store(o * tanh(c), h);
+    });
 }
 
 template <class T>
 void lstm_back(int64_t n, const T* memory, const T* c_before, const T* dy, const T* more, T* dh,
                T* dc, T* dz) {
     using V = Vec<T>;
-    over_units<T>(
-        n, [&](Place<T> p) __attribute__((always_inline)) {
-            const V i = p.load(memory, 0), f = p.load(memory, 1), g = p.load(memory, 2),
-                    o = p.load(memory, 3), t = tanh(p.load(memory, 4));
-            const V out = p.load(dh) + p.load_or_zero(dy);
-            const V cell = fma(out * o, tanh_slope(t), p.load(dc)) + p.load_or_zero(more, 4);
-            p.store(fma(cell, g, p.load_or_zero(more, 0)) * sigmoid_slope(i), dz, 0);
-            p.store(fma(cell, p.load(c_before), p.load_or_zero(more, 1)) * sigmoid_slope(f), dz, 1);
-            p.store(fma(cell, i, p.load_or_zero(more, 2)) * tanh_slope(g), dz, 2);
-            p.store(fma(out, t, p.load_or_zero(more, 3)) * sigmoid_slope(o), dz, 3);
-            p.store(cell * f, dc);
-            p.store(V(T(0)), dh);
-        });
+    over_units<T>(n, [&](Place<T> p) MERCER_STEP {
+        const V i = p.load(memory, 0), f = p.load(memory, 1), g = p.load(memory, 2),
+                o = p.load(memory, 3), t = tanh(p.load(memory, 4));
+        const V out = p.load(dh) + p.load_or_zero(dy);
+        const V cell = fma(out * o, tanh_slope(t), p.load(dc)) + p.load_or_zero(more, 4);
+        p.store(fma(cell, g, p.load_or_zero(more, 0)) * sigmoid_slope(i), dz, 0);
+        p.store(fma(cell, p.load(c_before), p.load_or_zero(more, 1)) * sigmoid_slope(f), dz, 1);
+        p.store(fma(cell, i, p.load_or_zero(more, 2)) * tanh_slope(g), dz, 2);
+        p.store(fma(out, t, p.load_or_zero(more, 3)) * sigmoid_slope(o), dz, 3);
+        p.store(cell * f, dc);
+        p.store(V(T(0)), dh);
+    });
 }
 
 template <class T>
 void gru(int64_t n, const T* bias_x, const T* bias_h, const T* from_h, const T* h_before, T* memory,
          T* h) {
     using V = Vec<T>;
-    over_units<T>(
-        n, [&](Place<T> p) __attribute__((always_inline)) {
-            const auto sum = [&](int part) __attribute__((always_inline)) {
-                return (p.load(memory, part) + p.load(from_h, part)) +
-                       (p.load(bias_x, part) + p.load(bias_h, part));
-            };
-            const V r = sigmoid(sum(0)), z = sigmoid(sum(1));
-            const V m = p.load(from_h, 2) + p.load(bias_h, 2);
-            const V c = tanh(fma(r, m, p.load(memory, 2) + p.load(bias_x, 2)));
-            p.store(fma(z, p.load(h_before) - c, c), h);
-            p.store(r, memory, 0);
-            p.store(z, memory, 1);
-            p.store(c, memory, 2);
-            p.store(m, memory, 3);
-        });
+    over_units<T>(n, [&](Place<T> p) MERCER_STEP {
+        const auto sum = [&](int part) MERCER_STEP {
+            return (p.load(memory, part) + p.load(from_h, part)) +
+                   (p.load(bias_x, part) + p.load(bias_h, part));
+        };
+        const V r = sigmoid(sum(0)), z = sigmoid(sum(1));
+        const V m = p.load(from_h, 2) + p.load(bias_h, 2);
+        const V c = tanh(fma(r, m, p.load(memory, 2) + p.load(bias_x, 2)));
+        p.store(fma(z, p.load(h_before) - c, c), h);
+        p.store(r, memory, 0);
+        p.store(z, memory, 1);
+        p.store(c, memory, 2);
+        p.store(m, memory, 3);
+    });
 }
 
 template <class T>
 void gru_back(int64_t n, const T* memory, const T* h_before, const T* dy, const T* more, T* dh,
               T* dx, T* dh_gates) {
     using V = Vec<T>;
-    over_units<T>(
-        n, [&](Place<T> p) __attribute__((always_inline)) {
-            const V r = p.load(memory, 0), z = p.load(memory, 1), c = p.load(memory, 2),
-                    m = p.load(memory, 3);
-            const V out = p.load(dh) + p.load_or_zero(dy);
-            const V dc = fma(out, V(T(1)) - z, p.load_or_zero(more, 2)) * tanh_slope(c);
-            const V dr = fma(dc, m, p.load_or_zero(more, 0)) * sigmoid_slope(r);
-            const V dz = fma(out, p.load(h_before) - c, p.load_or_zero(more, 1)) * sigmoid_slope(z);
-            p.store(dr, dx, 0);
-            p.store(dz, dx, 1);
-            p.store(dc, dx, 2);
-            p.store(dr, dh_gates, 0);
-            p.store(dz, dh_gates, 1);
-            p.store(fma(dc, r, p.load_or_zero(more, 3)), dh_gates, 2);
-            p.store(out * z, dh);
-        });
+    over_units<T>(n, [&](Place<T> p) MERCER_STEP {
+        const V r = p.load(memory, 0), z = p.load(memory, 1), c = p.load(memory, 2),
+                m = p.load(memory, 3);
+        const V out = p.load(dh) + p.load_or_zero(dy);
+        const V dc = fma(out, V(T(1)) - z, p.load_or_zero(more, 2)) * tanh_slope(c);
+        const V dr = fma(dc, m, p.load_or_zero(more, 0)) * sigmoid_slope(r);
+        const V dz = fma(out, p.load(h_before) - c, p.load_or_zero(more, 1)) * sigmoid_slope(z);
+        p.store(dr, dx, 0);
+        p.store(dz, dx, 1);
+        p.store(dc, dx, 2);
+        p.store(dr, dh_gates, 0);
+        p.store(dz, dh_gates, 1);
+        p.store(fma(dc, r, p.load_or_zero(more, 3)), dh_gates, 2);
+        p.store(out * z, dh);
+    });
 }
 
 template <class T>

@@ -36,22 +36,20 @@ void run(const cpu::ReduceArgs& args) {
     const T* x = static_cast<const T*>(args.x);
     T* out = static_cast<T*>(args.out);
     if (short_rows<T>(args.n, args.count))
-        return turned_rows(
-            x, args.n, args.step, args.count,
-            [&](const auto& v, int n, int64_t k, int rows) __attribute__((always_inline)) {
-                const Vec<T> y = joined_turned<Op>(
-                    v, n, [](Vec<T> e) __attribute__((always_inline)) { return Of::of(e); });
-                put_results(y, out + k * args.out_step, args.out_step, rows);
-            });
+        return turned_rows(x, args.n, args.step, args.count,
+                           [&](const auto& v, int n, int64_t k, int rows) MERCER_STEP {
+                               const Vec<T> y = joined_turned<Op>(
+                                   v, n, [](Vec<T> e) MERCER_STEP { return Of::of(e); });
+                               put_results(y, out + k * args.out_step, args.out_step, rows);
+                           });
     for (int64_t k = 0; k < args.count; ++k)
-        out[k * args.out_step] = joined_run<Op>(
-            x + k * args.step, args.n, Of::template fill<Op, T>,
-            [](Vec<T> v) __attribute__((always_inline)) { return Of::of(v); });
+        out[k * args.out_step] = joined_run<Op>(x + k * args.step, args.n, Of::template fill<Op, T>,
+                                                [](Vec<T> v) MERCER_STEP { return Of::of(v); });
 }
 
 template <class Op, class Of, class T>
 void columns(const cpu::ReduceArgs& args) {
-    const auto prepare = [](Vec<T> v, int64_t) __attribute__((always_inline)) { return Of::of(v); };
+    const auto prepare = [](Vec<T> v, int64_t) MERCER_STEP { return Of::of(v); };
     using Block = Columns<Op, T, true, decltype(prepare)>;
     alignas(64) T buffer[8 * Block::width];
     for (int64_t c = 0; c < args.count; c += Block::width) {

@@ -13,16 +13,15 @@ namespace mercer::MERCER_ISA {
 template <class Op, class T, class Prepare>
 MERCER_INLINE T joined_run(const T* x, int64_t n, T fill, Prepare prepare) {
     constexpr int lanes = Vec<T>::lanes;
-    const auto load = [&](int64_t i, int count) __attribute__((always_inline)) {
+    const auto load = [&](int64_t i, int count) MERCER_STEP {
         return prepare(count == lanes ? Vec<T>::load(x + i) : Vec<T>::load(x + i, count, fill));
     };
     if (n <= lanes)  // the other registers would hold the identity
         return across<Op>(Op::join(Vec<T>(Op::template identity<T>), load(0, int(n))));
     Canonical<T, Op> acc;
-    canonical_for(
-        acc, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-            part = Op::join(part, load(i, count));
-        });
+    canonical_for(acc, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+        part = Op::join(part, load(i, count));
+    });
     return acc.total();
 }
 
@@ -117,21 +116,19 @@ struct Columns {
         if (j + h >= n) return;  // those lanes hold the identity
         T* right = buffer + width;
         tree(j + h, 2 * h, right);
-        for_run<T>(
-            cols, [&](int64_t c, int count) __attribute__((always_inline)) {
-                store(Op::join(load(buffer + c, count, T(0)), load(right + c, count, T(0))),
-                      buffer + c, count);
-            });
+        for_run<T>(cols, [&](int64_t c, int count) MERCER_STEP {
+            store(Op::join(load(buffer + c, count, T(0)), load(right + c, count, T(0))), buffer + c,
+                  count);
+        });
     }
     void lane(int j, T* to) const {
         const T* row = x + j * stride;
         const int64_t step = canonical_lanes * stride;
         int64_t rows = n > j ? (n - j + canonical_lanes - 1) / canonical_lanes : 0;
         if (rows == 0)
-            return for_run<T>(
-                cols, [&](int64_t c, int count) __attribute__((always_inline)) {
-                    store(Vec<T>(Op::template identity<T>), to + c, count);
-                });
+            return for_run<T>(cols, [&](int64_t c, int count) MERCER_STEP {
+                store(Vec<T>(Op::template identity<T>), to + c, count);
+            });
         const int after = next_lane(j);
         bool fresh = true;
         while (rows > 0) {
@@ -156,28 +153,25 @@ struct Columns {
     /// Some rows of a lane, joined to what it holds, or to the identity.
     template <int rows, bool fresh>
     void pass(const T* row, int64_t step, T* to, const T* next) const {
-        for_run<T>(
-            cols, [&](int64_t c, int count) __attribute__((always_inline)) {
-                Vec<T> v = fresh ? Vec<T>(Op::template identity<T>) : load(to + c, count, T(0));
-                for (int k = 0; k < rows; ++k) {
-                    __builtin_prefetch(next + k * step + c, 0, 2);
-                    v = Op::join(v, prepare(load(row + k * step + c, count, T(0)), c));
-                }
-                store(v, to + c, count);
-            });
+        for_run<T>(cols, [&](int64_t c, int count) MERCER_STEP {
+            Vec<T> v = fresh ? Vec<T>(Op::template identity<T>) : load(to + c, count, T(0));
+            for (int k = 0; k < rows; ++k) {
+                __builtin_prefetch(next + k * step + c, 0, 2);
+                v = Op::join(v, prepare(load(row + k * step + c, count, T(0)), c));
+            }
+            store(v, to + c, count);
+        });
     }
 
     // Narrow rows stream by; the 64 lanes of all columns stay in the first-level cache.
     void stream(T* acc) const {
         const int64_t used = n < canonical_lanes ? (n ? n : 1) : canonical_lanes;
         for (int64_t k = 0; k < used * cols; ++k) acc[k] = Op::template identity<T>;
-        const auto add = [&](const T* from, T* to, int64_t size) __attribute__((always_inline)) {
-            for_run<T>(
-                size, [&](int64_t c, int count) __attribute__((always_inline)) {
-                    store(Op::join(load(to + c, count, T(0)),
-                                   prepare(load(from + c, count, T(0)), c)),
-                          to + c, count);
-                });
+        const auto add = [&](const T* from, T* to, int64_t size) MERCER_STEP {
+            for_run<T>(size, [&](int64_t c, int count) MERCER_STEP {
+                store(Op::join(load(to + c, count, T(0)), prepare(load(from + c, count, T(0)), c)),
+                      to + c, count);
+            });
         };
         int64_t i = 0;
         if (uniform && stride == cols)  // 64 rows are one long row
@@ -186,12 +180,11 @@ struct Columns {
         for (; i < n; ++i) add(x + i * stride, acc + (i % canonical_lanes) * cols, cols);
         for (int64_t half = canonical_lanes / 2; half >= 1; half /= 2) {
             const int64_t joined = used < 2 * half ? (used - half) * cols : half * cols;
-            for_run<T>(
-                joined < 0 ? 0 : joined, [&](int64_t k, int count) __attribute__((always_inline)) {
-                    store(Op::join(load(acc + k, count, T(0)),
-                                   load(acc + half * cols + k, count, T(0))),
-                          acc + k, count);
-                });
+            for_run<T>(joined < 0 ? 0 : joined, [&](int64_t k, int count) MERCER_STEP {
+                store(
+                    Op::join(load(acc + k, count, T(0)), load(acc + half * cols + k, count, T(0))),
+                    acc + k, count);
+            });
         }
     }
 };

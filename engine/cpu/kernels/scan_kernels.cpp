@@ -113,7 +113,7 @@ MERCER_INLINE void scan_row(const cpu::ScanArgs& args) {
     const Vec<T> before(*static_cast<T*>(args.carry));
     Vec<T> carry(Op::template identity<T>);
     using B = Block<Op, T>;
-    const auto step = [&](B & b) __attribute__((always_inline)) {
+    const auto step = [&](B& b) MERCER_STEP {
         b.scan();
         const Vec<T> total(b.last());
         if (out) {
@@ -307,8 +307,7 @@ void recurrence_rows(const cpu::RecurrenceArgs& args) {
         for (int64_t i = 0; i < n; i += lanes) {
             const int now = int(n - i < lanes ? n - i : lanes);
             const int64_t first = k0 * n + (args.reverse ? n - i - now : i);
-            const auto load = [&](const void* from, Vec<T>(&to)[lanes])
-                __attribute__((always_inline)) {
+            const auto load = [&](const void* from, Vec<T>(&to)[lanes]) MERCER_STEP {
 #pragma GCC unroll 16
                 for (int r = 0; r < lanes; ++r) {
                     const T* row = static_cast<const T*>(from) + first + (r < rows ? r : 0) * n;

@@ -61,11 +61,8 @@ struct Bracket {
     }
     /// ψ and φ at near + by.
     MERCER_INLINE void sums(Vec<T> near, Vec<T> by, Poles<T>& psi, Poles<T>& phi) const {
-        const auto difference = [&](int64_t i) __attribute__((always_inline)) {
-            return (Vec<T>(d[i]) - near) - by;
-        };
-        const auto run = [&](Poles<T> & sum, int64_t i, int64_t end)
-            __attribute__((always_inline)) {
+        const auto difference = [&](int64_t i) MERCER_STEP { return (Vec<T>(d[i]) - near) - by; };
+        const auto run = [&](Poles<T>& sum, int64_t i, int64_t end) MERCER_STEP {
             for (; i + 2 <= end; i += 2)
                 sum.add(difference(i), Vec<T>(squares[i]), difference(i + 1),
                         Vec<T>(squares[i + 1]));
@@ -110,10 +107,8 @@ void roots(int64_t first, int64_t last, int64_t k, const T* d, const T* squares,
 
         // The middle: which pole is nearer, and a first x from the two poles with the others' sum there.
         V rest = start;
-        const auto difference = [&](int64_t i) __attribute__((always_inline)) {
-            return (V(d[i]) - low_pole) - half;
-        };
-        const auto run = [&](int64_t i, int64_t end) __attribute__((always_inline)) {
+        const auto difference = [&](int64_t i) MERCER_STEP { return (V(d[i]) - low_pole) - half; };
+        const auto run = [&](int64_t i, int64_t end) MERCER_STEP {
             for (; i + 2 <= end; i += 2) {
                 const V one = difference(i), two = difference(i + 1);
                 rest = rest + fma(V(squares[i]), two, V(squares[i + 1]) * one) / (one * two);
@@ -135,7 +130,7 @@ void roots(int64_t first, int64_t last, int64_t k, const T* d, const T* squares,
         V low = select(left, select(middle >= zero, zero, half), -half),
           high = select(left, select(middle >= zero, half, gap), zero);
         const V both = low_square + high_square;
-        const auto inside = [&](V x) __attribute__((always_inline)) {
+        const auto inside = [&](V x) MERCER_STEP {
             return select(x >= low && x <= high && x != zero, x, (low + high) * one_half);
         };
         V x = inside(select(left, lesser_root(rest, fma(rest, gap, both), low_square * gap),
@@ -177,11 +172,10 @@ void exact(int64_t first, int64_t last, int64_t k, const T* d, const T* z, const
         const Vec<Index> own = Vec<Index>::load(places);
         const V pole = V::load(d + i, count, d[i]);
         V product = (V(near[k - 1]) - pole) + V(by[k - 1]);
-        const auto join = [&](int64_t j, V other) __attribute__((always_inline)) {
+        const auto join = [&](int64_t j, V other) MERCER_STEP {
             product = product * (((V(near[j]) - pole) + V(by[j])) / (other - pole));
         };
-        const auto run = [&](int64_t j, int64_t end, const T* others)
-            __attribute__((always_inline)) {
+        const auto run = [&](int64_t j, int64_t end, const T* others) MERCER_STEP {
             for (; j + 2 <= end; j += 2) {
                 const V one = (V(near[j]) - pole) + V(by[j]),
                         two = (V(near[j + 1]) - pole) + V(by[j + 1]);

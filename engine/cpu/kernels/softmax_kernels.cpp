@@ -21,27 +21,24 @@ void forward(const void* from, void* to, int64_t rows, int64_t n) {
         const T* x = static_cast<const T*>(from) + r * n;
         T* y = static_cast<T*>(to) + r * n;
         Canonical<T, PlainMax> largest;
-        canonical_for(
-            largest, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-                part = PlainMax::join(part, load(x + i, count, lowest));
-            });
+        canonical_for(largest, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            part = PlainMax::join(part, load(x + i, count, lowest));
+        });
         const T top = largest.total();
         const Vec<T> m(top == lowest ? T(0)
                                      : top);  // a row of −∞ only: exp gives zeros, and so do we
         Canonical<T, SumOp> sum;
-        canonical_for(
-            sum, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-                fetch_next(x + i, n);
-                const Vec<T> p = exp_falling(load(x + i, count, lowest) - m);
-                store(p, y + i, count);
-                part = part + p;
-            });
+        canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            fetch_next(x + i, n);
+            const Vec<T> p = exp_falling(load(x + i, count, lowest) - m);
+            store(p, y + i, count);
+            part = part + p;
+        });
         const T z = sum.total();
         const Vec<T> scale(z == T(0) ? T(0) : T(1) / z);
-        write_run(
-            y, n, false, [&](int64_t i, int count) __attribute__((always_inline)) {
-                return load(y + i, count, T(1)) * scale;
-            });
+        write_run(y, n, false, [&](int64_t i, int count) MERCER_STEP {
+            return load(y + i, count, T(1)) * scale;
+        });
     }
 }
 
@@ -53,17 +50,15 @@ void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, in
         const T* g = static_cast<const T*>(g_rows) + r * n;
         T* dx = static_cast<T*>(to) + r * n;
         Canonical<T, SumOp> sum;
-        canonical_for(
-            sum, n, [&](Vec<T> & part, int64_t i, int count) __attribute__((always_inline)) {
-                part = fma(load(g + i, count, T(0)), load(y + i, count, T(0)), part);
-            });
+        canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            part = fma(load(g + i, count, T(0)), load(y + i, count, T(0)), part);
+        });
         const Vec<T> dot(sum.total());
-        write_run(
-            dx, n, stream, [&](int64_t i, int count) __attribute__((always_inline)) {
-                fetch_next(y + i, n);
-                fetch_next(g + i, n);
-                return load(y + i, count, T(1)) * (load(g + i, count, T(1)) - dot);
-            });
+        write_run(dx, n, stream, [&](int64_t i, int count) MERCER_STEP {
+            fetch_next(y + i, n);
+            fetch_next(g + i, n);
+            return load(y + i, count, T(1)) * (load(g + i, count, T(1)) - dot);
+        });
     }
     if (stream) stream_fence();
 }

@@ -62,17 +62,14 @@ void run(const cpu::ReduceArgs& args) {
     if (short_rows<T>(args.n, args.count))
         return turned_rows(
             x, args.n, args.step, args.count,
-            [&](const auto& v, int n, int64_t k, int rows) __attribute__((always_inline)) {
+            [&](const auto& v, int n, int64_t k, int rows) MERCER_STEP {
                 const Vec<T> p = near_mean<T, Vec<T>>(n, [&](int64_t i) { return v[i]; });
                 const Vec<T> m =
-                    joined_turned<SumOp>(
-                        v, n, [p](Vec<T> e) __attribute__((always_inline)) { return e - p; }) /
-                    size;
-                const Vec<T> squares = joined_turned<SumOp>(
-                    v, n, [ p, m ](Vec<T> e) __attribute__((always_inline)) {
-                        const Vec<T> d = e - p - m;
-                        return d * d;
-                    });
+                    joined_turned<SumOp>(v, n, [p](Vec<T> e) MERCER_STEP { return e - p; }) / size;
+                const Vec<T> squares = joined_turned<SumOp>(v, n, [p, m](Vec<T> e) MERCER_STEP {
+                    const Vec<T> d = e - p - m;
+                    return d * d;
+                });
                 results.put(k, rows, p, m, squares);
             });
     const auto near = [&args](const T* from) {
@@ -81,10 +78,9 @@ void run(const cpu::ReduceArgs& args) {
     if (args.count == 0) return;
     Vec<T> p = near(x), m;
     Canonical<T, SumOp> first;
-    canonical_for(
-        first, args.n, [&](Vec<T> & sum, int64_t i, int count) __attribute__((always_inline)) {
-            sum = sum + deviation(x + i, count, p, none);
-        });
+    canonical_for(first, args.n, [&](Vec<T>& sum, int64_t i, int count) MERCER_STEP {
+        sum = sum + deviation(x + i, count, p, none);
+    });
     m = Vec<T>(first.total()) / size;
     for (int64_t k = 0; k < args.count; ++k, x += args.step) {
         const bool last = k + 1 == args.count;
@@ -93,7 +89,7 @@ void run(const cpu::ReduceArgs& args) {
         Canonical<T, SumOp> squares, sum;
         canonical_run(
             args.n,
-            [&](int64_t i, int count, Vec<T>& s, Vec<T>& total) __attribute__((always_inline)) {
+            [&](int64_t i, int count, Vec<T>& s, Vec<T>& total) MERCER_STEP {
                 __builtin_prefetch(next + args.step + i);
                 const Vec<T> d = deviation(x + i, count, p, m);
                 s = fma(d, d, s);
@@ -128,23 +124,21 @@ private:
     /// Columns of lanes that hold n rows each, `step` apart from `row` on.
     MERCER_INLINE void put_lane(const T* row, int64_t step, int n, Vec<T> p_here, T* sums,
                                 T* squares, int count) const {
-        const Moments<T> y = lane_of<T>(
-            n, Vec<T>(by.inverse[n > by.q]), [&](int i) __attribute__((always_inline)) {
-                return load(row + i * step, count, T(0)) - p_here;
-            });
+        const Moments<T> y = lane_of<T>(n, Vec<T>(by.inverse[n > by.q]), [&](int i) MERCER_STEP {
+            return load(row + i * step, count, T(0)) - p_here;
+        });
         store(y.sum, sums, count);
         store(y.squares, squares, count);
     }
     MERCER_INLINE void join(T* to, const T* other, int64_t apart, int64_t size, T ratio,
                             T weight) const {
-        for_run<T>(
-            size, [&](int64_t c, int count) __attribute__((always_inline)) {
-                Moments<T> y{load(to + c, count, T(0)), load(to + apart + c, count, T(0))};
-                y.join({load(other + c, count, T(0)), load(other + apart + c, count, T(0))},
-                       Vec<T>(ratio), Vec<T>(weight));
-                store(y.sum, to + c, count);
-                store(y.squares, to + apart + c, count);
-            });
+        for_run<T>(size, [&](int64_t c, int count) MERCER_STEP {
+            Moments<T> y{load(to + c, count, T(0)), load(to + apart + c, count, T(0))};
+            y.join({load(other + c, count, T(0)), load(other + apart + c, count, T(0))},
+                   Vec<T>(ratio), Vec<T>(weight));
+            store(y.sum, to + c, count);
+            store(y.squares, to + apart + c, count);
+        });
     }
     // As Columns::tree(): seven lanes at most are kept at a time.
     void tree(int j, int h, T* to) const {
@@ -160,12 +154,11 @@ private:
         const int n = by.count(j);
         const int64_t step = canonical_lanes * stride, ahead = cols < soon ? cols : soon;
         const T *const row = x + j * stride, *const next = x + next_lane(j) * stride - cols;
-        for_run<T>(
-            cols, [&](int64_t c, int count) __attribute__((always_inline)) {
-                const T* const to_come = (c + ahead < cols ? row : next) + c + ahead;
-                for (int i = 0; i < n; ++i) __builtin_prefetch(to_come + i * step);
-                put_lane(row + c, step, n, load(p + c, count, T(0)), to + c, to + width + c, count);
-            });
+        for_run<T>(cols, [&](int64_t c, int count) MERCER_STEP {
+            const T* const to_come = (c + ahead < cols ? row : next) + c + ahead;
+            for (int i = 0; i < n; ++i) __builtin_prefetch(to_come + i * step);
+            put_lane(row + c, step, n, load(p + c, count, T(0)), to + c, to + width + c, count);
+        });
     }
     // Where few columns fill their rows, 64 rows are one long row.
     void dense(T* to) const {
@@ -173,13 +166,12 @@ private:
         alignas(64) T first[most], lanes[2 * most];
         const int64_t size = canonical_lanes * int64_t(cols), longer = by.rest * int64_t(cols);
         for (int64_t c = 0; c < size; ++c) first[c] = c < cols ? p[c] : first[c - cols];
-        const auto put = [&](int64_t begin, int64_t end, int n) __attribute__((always_inline)) {
-            for_run<T>(
-                end - begin, [&](int64_t c, int count) __attribute__((always_inline)) {
-                    c += begin;
-                    put_lane(x + c, size, n, load(first + c, count, T(0)), lanes + c,
-                             lanes + most + c, count);
-                });
+        const auto put = [&](int64_t begin, int64_t end, int n) MERCER_STEP {
+            for_run<T>(end - begin, [&](int64_t c, int count) MERCER_STEP {
+                c += begin;
+                put_lane(x + c, size, n, load(first + c, count, T(0)), lanes + c, lanes + most + c,
+                         count);
+            });
         };
         if (by.rest > 0) put(0, longer, by.q + 1);
         if (by.q > 0) put(longer, size, by.q);
@@ -204,21 +196,18 @@ void columns(const cpu::ReduceArgs& args) {
     for (int64_t c = 0; c < args.count; c += width) {
         const int cols = int(args.count - c < width ? args.count - c : width);
         const T* const x = static_cast<const T*>(args.x) + c;
-        for_run<T>(
-            cols, [&](int64_t i, int count) __attribute__((always_inline)) {
-                store(near_mean<T, Vec<T>>(
-                          args.n,
-                          [&](int64_t row) __attribute__((always_inline)) {
-                              return load(x + row * args.stride + i, count, T(0));
-                          }),
-                      p + i, count);
-            });
+        for_run<T>(cols, [&](int64_t i, int count) MERCER_STEP {
+            store(near_mean<T, Vec<T>>(args.n,
+                                       [&](int64_t row) MERCER_STEP {
+                                           return load(x + row * args.stride + i, count, T(0));
+                                       }),
+                  p + i, count);
+        });
         Block<T>{x, p, args.stride, cols, by}.moments(all);
-        for_run<T>(
-            cols, [&](int64_t i, int count) __attribute__((always_inline)) {
-                results.put(c + i, count, load(p + i, count, T(0)),
-                            load(all + i, count, T(0)) / size, load(all + width + i, count, T(0)));
-            });
+        for_run<T>(cols, [&](int64_t i, int count) MERCER_STEP {
+            results.put(c + i, count, load(p + i, count, T(0)), load(all + i, count, T(0)) / size,
+                        load(all + width + i, count, T(0)));
+        });
     }
 }
 
