@@ -189,6 +189,5 @@ Tensor convolve_weights(const Tensor& x, const Tensor& y, const ConvolutionAttrs
 
 #define MERCER_VALUE Tensor
 #include "engine/ops/convolution.inc"
-#include "engine/ops/require.h"
 
 }  // namespace mercer
