@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <memory>
+#include <map>
 #include <mutex>
 
 #include "engine/cancel.h"
@@ -52,23 +52,21 @@ void happens_after(char*) {}
 // Static, for a captured one would be read before the order is known.
 char begun, ended;
 
-// Never destroyed: a static destructor that joins threads would hang hosts that unload us.
+// One for each number of threads, since one that was asked for before may still be in use. Never destroyed: a static
+// destructor that joins threads would hang hosts that unload us.
 tbb::task_arena& own_arena(int threads) {
     static std::mutex mutex;
-    static tbb::task_arena* arena = nullptr;
-    static int size = 0;
+    static auto& arenas = *new std::map<int, tbb::task_arena>;
     const std::lock_guard lock(mutex);
-    if (!arena || size != threads) {
-        // Asked for more than it allows, oneTBB prints a warning and gives no more.
-        using Control = tbb::global_control;
-        const size_t allowed = Control::active_value(Control::max_allowed_parallelism);
-        const int slots = int(std::min<size_t>(size_t(threads), allowed));
-        arena = new tbb::task_arena(slots);  // a replaced arena may still be in use: it stays
-        size = threads;
-        log(LogLevel::info, "an arena of " + std::to_string(slots) + " threads, " +
-                                std::to_string(threads) + " asked for");
-    }
-    return *arena;
+    const auto found = arenas.find(threads);
+    if (found != arenas.end()) return found->second;
+    // Asked for more than it allows, oneTBB prints a warning and gives no more.
+    using Control = tbb::global_control;
+    const size_t allowed = Control::active_value(Control::max_allowed_parallelism);
+    const int slots = int(std::min<size_t>(size_t(threads), allowed));
+    log(LogLevel::info, "an arena of " + std::to_string(slots) + " threads, " +
+                            std::to_string(threads) + " asked for");
+    return arenas.try_emplace(threads, slots).first->second;
 }
 
 }  // namespace

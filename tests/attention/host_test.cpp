@@ -53,6 +53,8 @@ TEST_CASE("no public function changes the floating-point control bits") {
 }
 
 TEST_CASE("messages go to the callback") {
+    const auto loop = [] { parallel_for(1000, 1, [](int64_t, int64_t) {}); };
+    loop();
     std::vector<std::string> said;
     set_log_callback(
         [](LogLevel, std::string_view message, void* context) {
@@ -60,8 +62,10 @@ TEST_CASE("messages go to the callback") {
         },
         &said);
     const int threads = thread_count();
-    set_thread_count(threads + 1);  // an arena of this size does not exist yet
-    parallel_for(1000, 1, [](int64_t, int64_t) {});
+    for (int n : {threads + 1, threads, threads + 1}) {  // an arena of a new size is made once
+        set_thread_count(n);
+        loop();
+    }
     set_thread_count(threads);
     set_log_callback(nullptr);
     REQUIRE(said.size() == 1);
