@@ -57,16 +57,18 @@ char begun, ended;
 tbb::task_arena& own_arena(int threads) {
     static std::mutex mutex;
     static auto& arenas = *new std::map<int, tbb::task_arena>;
-    const std::lock_guard lock(mutex);
+    std::unique_lock lock(mutex);
     const auto found = arenas.find(threads);
     if (found != arenas.end()) return found->second;
     // Asked for more than it allows, oneTBB prints a warning and gives no more.
     using Control = tbb::global_control;
     const size_t allowed = Control::active_value(Control::max_allowed_parallelism);
     const int slots = int(std::min<size_t>(size_t(threads), allowed));
+    tbb::task_arena& arena = arenas.try_emplace(threads, slots).first->second;
+    lock.unlock();  // the host's callback may come back here
     log(LogLevel::info, "an arena of " + std::to_string(slots) + " threads, " +
                             std::to_string(threads) + " asked for");
-    return arenas.try_emplace(threads, slots).first->second;
+    return arena;
 }
 
 }  // namespace
