@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "engine/error.h"
-
 namespace mercer {
 
 Tensor as_rows(const Tensor& x, int axis) { return from_rows(x, axis).contiguous(); }

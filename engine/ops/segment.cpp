@@ -7,7 +7,6 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/ops/require.h"
-#include "engine/parallel.h"
 
 namespace mercer {
 namespace {
