@@ -1,5 +1,7 @@
 #include "engine/ops/convolution.h"
 
+#include <limits>
+
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
@@ -30,6 +32,17 @@ void check_channels(const char* operation, int axes, const Shape& x, const Shape
         if (w[a] < 1) throw ShapeError(operation, "the kernel is empty" + operands(x, w));
 }
 
+// Larger ones fit no tensor, and their products no int64_t.
+void check_range(const char* operation, const char* what, const Shape& numbers, int64_t least) {
+    constexpr int64_t most = std::numeric_limits<int32_t>::max();
+    for (int64_t n : numbers)
+        if (n < least || n > most)
+            throw ValueError(operation,
+                             std::string(what) + " " + to_string(numbers) +
+                                 (n < least ? " must be at least " + std::to_string(least)
+                                            : " must be at most " + std::to_string(most)));
+}
+
 void check_types(const char* operation, const Tensor& a, const Tensor& b, const Tensor& bias,
                  int64_t channels) {
     require_floating(operation, a);
@@ -55,10 +68,7 @@ const T* elements(const Tensor& t) {
 Shape for_each_axis(const char* operation, const char* what, const Shape& numbers, int axes,
                     int64_t least) {
     Shape all = numbers.rank() == 1 ? Shape::filled(axes, numbers[0]) : numbers;
-    for (int64_t n : all)
-        if (n < least)
-            throw ValueError(operation, std::string(what) + " " + to_string(numbers) +
-                                            " must be at least " + std::to_string(least));
+    check_range(operation, what, numbers, least);
     if (all.rank() != axes)
         throw ShapeError(operation, std::string(what) + " " + to_string(numbers) +
                                         " must be one number or " + std::to_string(axes));
@@ -76,8 +86,7 @@ Shape pads_for_axes(const char* operation, const Shape& pads, int axes) {
             both[2 * a + end] = pads.rank() == 1      ? pads[0]
                                 : pads.rank() == axes ? pads[a]
                                                       : pads[2 * a + end];
-    for (int64_t n : both)
-        if (n < 0) throw ValueError(operation, "pads " + to_string(pads) + " must not be negative");
+    check_range(operation, "pads", pads, 0);
     return both;
 }
 
@@ -91,7 +100,7 @@ ConvolutionAttrs convolution_attrs(const char* operation, int axes, const Shape&
     const Shape steps = for_each_axis(operation, "stride", stride, axes, 1),
                 apart = for_each_axis(operation, "dilation", dilation, axes, 1),
                 ends = pads_for_axes(operation, pads, axes);
-    ConvolutionAttrs attrs{{trivial, trivial}, groups};
+    ConvolutionAttrs attrs{{trivial, trivial}, groups, operation};
     for (int a = 0; a < axes; ++a) {
         const int64_t in = x[a + 2], span = (w[a + 2] - 1) * apart[a] + 1;
         int64_t out = (in + steps[a] - 1) / steps[a], before = ends[2 * a];
@@ -119,7 +128,7 @@ ConvolutionAttrs transposed_attrs(const char* operation, int axes, const Shape& 
                 apart = for_each_axis(operation, "dilation", dilation, axes, 1),
                 more = for_each_axis(operation, "output_padding", output_padding, axes, 0),
                 ends = pads_for_axes(operation, pads, axes);
-    ConvolutionAttrs attrs{{trivial, trivial}, groups};
+    ConvolutionAttrs attrs{{trivial, trivial}, groups, operation};
     for (int a = 0; a < axes; ++a) {
         const int64_t out = x[a + 2], before = ends[2 * a];
         const int64_t in = (out - 1) * steps[a] - before - ends[2 * a + 1] +
@@ -137,7 +146,7 @@ ConvolutionAttrs transposed_attrs(const char* operation, int axes, const Shape& 
 
 Tensor Conv2d::forward(const Attrs& a, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
-    check_types(name, in[0], in[1], in[2], in[1].size(0));
+    check_types(a.operation, in[0], in[1], in[2], in[1].size(0));
     const Tensor x = in[0].contiguous(), w = in[1].contiguous();
     const Tensor bias = in[2].defined() ? in[2].contiguous() : Tensor();
     Tensor y = Tensor::empty({x.size(0), w.size(0), a.axis[0].out, a.axis[1].out}, x.dtype());
@@ -150,7 +159,7 @@ Tensor Conv2d::forward(const Attrs& a, std::span<const Tensor> in) {
 
 Tensor ConvTranspose2d::forward(const Attrs& a, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
-    check_types(name, in[0], in[1], in[2], in[1].size(1) * a.groups);
+    check_types(a.operation, in[0], in[1], in[2], in[1].size(1) * a.groups);
     const Tensor y = in[0].contiguous(), w = in[1].contiguous();
     const Tensor bias = in[2].defined() ? in[2].contiguous() : Tensor();
     Tensor x =
@@ -164,7 +173,7 @@ Tensor ConvTranspose2d::forward(const Attrs& a, std::span<const Tensor> in) {
 
 Tensor Conv2dWeights::forward(const Attrs& a, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
-    check_types(name, in[0], in[1], {}, 0);
+    check_types(a.operation, in[0], in[1], {}, 0);
     const Tensor x = in[0].contiguous(), y = in[1].contiguous();
     const int64_t from = x.size(1) / a.groups;
     Tensor w = Tensor::empty({y.size(1), from, a.axis[0].kernel, a.axis[1].kernel}, x.dtype());

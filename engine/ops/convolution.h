@@ -15,6 +15,7 @@ namespace mercer {
 struct ConvolutionAttrs {
     cpu::ConvolutionAxis axis[2];
     int64_t groups;
+    const char* operation;  // the function that was called, for errors
 };
 
 /// x (N, C, H, W), w (O, C/groups, KH, KW), bias (O) or undefined; y (N, O, …).

@@ -43,9 +43,18 @@ TEST_CASE("convolutions name what does not fit") {
     says<ValueError>("stride (0) must be at least 1", [] { conv1d(x3, w3, {}, 0); });
     says<ValueError>("padding or pads, not both",
                      [] { conv1d(x3, w3, {}, 1, Padding::same, 1, 1, {1}); });
-    says<ValueError>("must not be negative", [] { conv1d(x3, w3, {}, 1, {}, 1, 1, {-1}); });
+    says<ValueError>("pads (-1) must be at least 0", [] { conv1d(x3, w3, {}, 1, {}, 1, 1, {-1}); });
+    for (int64_t huge : {int64_t{1} << 31, int64_t{1} << 62, INT64_MAX}) {
+        says<ValueError>("must be at most 2147483647", [=] { conv1d(x3, w3, {}, huge); });
+        says<ValueError>("must be at most 2147483647", [=] { conv1d(x3, w3, {}, 1, {}, huge); });
+        says<ValueError>("must be at most 2147483647", [=] { max_pool1d(x3, huge); });
+        says<ValueError>("must be at most 2147483647",
+                         [=] { conv1d(x3, w3, {}, 1, {}, 1, 1, {huge}); });
+    }
     says<ShapeError>("pads (1,1,1) must be", [] { conv1d(x3, w3, {}, 1, {}, 1, 1, {1, 1, 1}); });
-    says<DTypeError>("dtypes differ: f32(", [] { conv1d(x3, cast(w3, DType::f64)); });
+    says<DTypeError>("[conv1d] dtypes differ: f32(", [] { conv1d(x3, cast(w3, DType::f64)); });
+    says<DTypeError>("[avg_pool1d]", [] { avg_pool1d(cast(x3, DType::i64), 3); });
+    says<DTypeError>("[max_pool1d]", [] { max_pool1d(cast(x3, DType::i64), 3); });
     says<ValueError>("output_padding (2) must be less than the stride (2)", [] {
         conv_transpose1d(x3, Tensor::ones({4, 2, 3}), {}, 2, {}, 1, 1, 2);
     });
