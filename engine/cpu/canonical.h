@@ -127,22 +127,8 @@ struct Canonical {
     MERCER_INLINE T total() const { return across<Op>(joined()); }
 };
 
-/// Calls step(part, i, count) for every register-wide piece of [0, n): `part` is the lane group
-/// element i belongs to.
-template <class T, class Op, class Step>
-MERCER_INLINE void canonical_for(Canonical<T, Op>& acc, int64_t n, Step step) {
-    constexpr int lanes = Vec<T>::lanes;
-    int64_t i = 0;
-    for (; i + canonical_lanes <= n; i += canonical_lanes)
-#pragma GCC unroll 8
-        for (int k = 0; k < canonical_lanes / lanes; ++k) step(acc.part[k], i + k * lanes, lanes);
-            // Unrolled as well, so that the parts stay in registers over many short runs.
-#pragma GCC unroll 8
-    for (int k = 0; k < canonical_lanes / lanes; ++k, i += lanes)
-        if (i < n) step(acc.part[k], i, int(n - i < lanes ? n - i : lanes));
-}
-
-/// canonical_for with several accumulators: step(i, count, part…).
+/// Calls step(i, count, part…) for every register-wide piece of [0, n): of each accumulator the lane group that element i
+/// belongs to.
 template <class T, class Step, class... Op>
 MERCER_INLINE void canonical_run(int64_t n, Step step, Canonical<T, Op>&... acc) {
     constexpr int lanes = Vec<T>::lanes;
@@ -151,8 +137,17 @@ MERCER_INLINE void canonical_run(int64_t n, Step step, Canonical<T, Op>&... acc)
 #pragma GCC unroll 8
         for (int k = 0; k < canonical_lanes / lanes; ++k)
             step(i + k * lanes, lanes, acc.part[k]...);
-    for (int k = 0; i < n; ++k, i += lanes)
-        step(i, int(n - i < lanes ? n - i : lanes), acc.part[k]...);
+            // Unrolled as well, so that the parts stay in registers over many short runs.
+#pragma GCC unroll 8
+    for (int k = 0; k < canonical_lanes / lanes; ++k, i += lanes)
+        if (i < n) step(i, int(n - i < lanes ? n - i : lanes), acc.part[k]...);
+}
+
+/// The same with one accumulator: step(part, i, count).
+template <class T, class Op, class Step>
+MERCER_INLINE void canonical_for(Canonical<T, Op>& acc, int64_t n, Step step) {
+    canonical_run<T>(
+        n, [&](int64_t i, int count, Vec<T>& part) MERCER_STEP { step(part, i, count); }, acc);
 }
 
 }  // namespace mercer::MERCER_ISA
