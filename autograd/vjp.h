@@ -53,7 +53,13 @@ public:
     const X& g(int k = 0) const { return pass_.cotangent(node_.output + uint32_t(k)); }
     DType dtype() const { return value_of_output().dtype; }
     Shape out_shape(int k) const { return pass_.tape->values_[node_.output + uint32_t(k)].shape; }
-    Shape in_shape(int i) const { return pass_.tape->values_[input_id(i)].shape; }
+    /// Of an input that stands on the tape: of a constant it knows nothing but what is saved.
+    Shape in_shape(int i) const {
+        if (input_id(i) == Tape::none) [[unlikely]]
+            throw ShapeError(name(),
+                             "no tape knows the shape of constant input " + std::to_string(i));
+        return pass_.tape->values_[input_id(i)].shape;
+    }
     bool wants(int i) const { return pass_.needs(input_id(i)); }
     /// The saved tensor of input i (undefined if not saved), of the result.
     Tensor value(int i) const {

@@ -20,7 +20,7 @@ inline std::vector<int> axes_but_channels(int rank) {
 
 template <class X>
 void ChannelAffine::vjp(Vjp<X>& c) {
-    const Shape shape = channel_shape(name, c.in_shape(0));
+    const Shape shape = channel_shape(name, c.out_shape(0));
     const X x = c.in(0), mean = c.in(1), scale = c.in(2), g = c.g();
     const bool parameters = c.wants(1) || c.wants(2) || c.wants(3);
     X dx, sum_g, sum_gx;
@@ -47,9 +47,9 @@ void ChannelAffine::vjp(Vjp<X>& c) {
 
 template <class X>
 void BatchNorm::vjp(Vjp<X>& c) {
-    const Shape shape = channel_shape(name, c.in_shape(0));
+    const Shape shape = channel_shape(name, c.out_shape(0));
     const double epsilon = c.template attrs<Attrs>().epsilon;
-    const double n = double(count(c.in_shape(0)) / shape[1]);
+    const double n = double(count(c.out_shape(0)) / shape[1]);
     if constexpr (std::is_same_v<X, Tensor>)
         if (c.g(0).defined()) {
             const Tensor x = c.in(0), gain = c.in(1), mean = c.out(1), g = c.g(0);
@@ -64,7 +64,7 @@ void BatchNorm::vjp(Vjp<X>& c) {
             return;
         }
     // Recorded again from x: mean and variance as values know no derivative.
-    const std::vector<int> axes = axes_but_channels(c.in_shape(0).rank());
+    const std::vector<int> axes = axes_but_channels(shape.rank());
     const auto by_channel = [&](const X& t) { return reshape(t, shape); };
     const X x = c.in(0), gain = c.in(1), away = x - mean(x, axes, true);
     X dx;

@@ -115,7 +115,6 @@ X recurrent_weights(const Steps<X>& steps, const X& dz, const X& y, const X& h0)
 template <class X>
 void Lstm::vjp(Vjp<X>& c) {
     const Attrs& attrs = c.template attrs<Attrs>();
-    const Shape x = c.in_shape(0);
     const Shape state = c.out_shape(1);
     const Steps<X> steps{c.out_shape(0)[0], state[0],   state[1],
                          attrs.reverse,     c.value(6), c.dtype()};
@@ -128,7 +127,7 @@ void Lstm::vjp(Vjp<X>& c) {
         back = lstm_back(steps, c.in(2), c.in(5), c.out(3), c.g(0), c.g(1), c.g(2), c.g(3));
     }
     const X dz = flat(back.dz);
-    if (c.wants(0)) c.give(0, reshape(matmul(dz, c.in(1)), x));
+    if (c.wants(0)) c.give(0, reshape(matmul(dz, c.in(1)), c.in_shape(0)));
     if (c.wants(1)) c.give(1, matmul(transpose(dz), flat(c.in(0))));
     if (c.wants(2)) c.give(2, recurrent_weights(steps, back.dz, c.out(0), c.in(4)));
     if (c.wants(3)) c.give(3, sum(dz, {0}));

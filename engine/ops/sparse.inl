@@ -7,9 +7,9 @@
 namespace mercer {
 
 template <class X>
-SparsePattern pattern_of(Vjp<X>& c, int64_t m) {
+SparsePattern pattern_of(Vjp<X>& c) {
     const SparsePattern p{c.value(2), c.value(3), c.value(4), c.value(5), c.value(6)};
-    return c.wants(1) ? with_transpose(p, m) : p;
+    return c.wants(1) ? with_transpose(p, c.in_shape(1)[0]) : p;
 }
 
 /// Aᵀ·y, with the values of A.
@@ -21,7 +21,7 @@ X transposed_product(const SparsePattern& p, const X& values, const X& y) {
 
 template <class X>
 void Spmm::vjp(Vjp<X>& c) {
-    const SparsePattern p = pattern_of(c, c.in_shape(1)[0]);
+    const SparsePattern p = pattern_of(c);
     if (c.wants(0))
         c.give(0, sddmm(p.offsets, p.columns, c.g(), c.in(1), p.transposed_offsets,
                         p.transposed_rows, p.transposed_order));
@@ -30,7 +30,7 @@ void Spmm::vjp(Vjp<X>& c) {
 
 template <class X>
 void Sddmm::vjp(Vjp<X>& c) {
-    const SparsePattern p = pattern_of(c, c.in_shape(1)[0]);
+    const SparsePattern p = pattern_of(c);
     if (c.wants(0))
         c.give(0, spmm(p.offsets, p.columns, c.g(), c.in(1), p.transposed_offsets,
                        p.transposed_rows, p.transposed_order));
