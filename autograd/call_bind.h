@@ -52,11 +52,17 @@ struct Held<std::span<const Var>> : Operand<Parameter::Kind::values> {
     std::span<const Var> get() const { return value; }
 };
 
-/// An attribute stored in the variant as Stored.
-template <class T, class Stored = T>
+template <class T>
+T fitting(int64_t x) {
+    if (!std::in_range<T>(x))
+        throw ValueError("call", "an attribute is at most 32 bits wide, got " + std::to_string(x));
+    return T(x);
+}
+
+template <class T>
 struct Plain : AttributeType {
     T value;
-    explicit Plain(const Argument& a) : value(T(std::get<Stored>(std::get<1>(a)))) {}
+    explicit Plain(const Argument& a) : value(std::get<T>(std::get<1>(a))) {}
     T get() const { return value; }
 };
 template <>
@@ -65,9 +71,11 @@ struct Held<bool> : Plain<bool> {
     static std::string type() { return "bool"; }
 };
 template <>
-struct Held<int> : Plain<int, int64_t> {
-    using Plain::Plain;
+struct Held<int> : AttributeType {
+    int value;
+    explicit Held(const Argument& a) : value(fitting<int>(std::get<int64_t>(std::get<1>(a)))) {}
     static std::string type() { return "int"; }
+    int get() const { return value; }
 };
 template <>
 struct Held<int64_t> : Plain<int64_t> {
@@ -100,7 +108,7 @@ struct Ints : AttributeType {
     List value;
     explicit Ints(const Argument& a) {
         for (int64_t i : std::get<std::vector<int64_t>>(std::get<1>(a)))
-            value.push_back(typename std::remove_cvref_t<decltype(*value.begin())>(i));
+            value.push_back(fitting<std::remove_cvref_t<decltype(*value.begin())>>(i));
     }
     static std::string type() { return "ints"; }
     View get() const { return View(value); }

@@ -23,7 +23,7 @@ constexpr int64_t in_cache = 1 << 18;  // bytes of a table where rows in any ord
 
 bool worth_sorting(const Indexed& a, DType dtype) {
     return a.inner >= short_row && a.n * a.inner >= worth_it &&
-           a.size * a.inner * int64_t(size_of(dtype)) > in_cache;
+           double(a.size) * double(a.inner * int64_t(size_of(dtype))) > in_cache;
 }
 
 /// Calls f(list) with the segments that a stable sort of the ids makes.
@@ -86,7 +86,7 @@ void join_parts(const Indexed& a, T identity, T* to, Run run, Join join) {
     const int64_t size = a.size * a.inner,
                   parts =
                       a.n * a.inner < worth_it ? 1 : std::clamp<int64_t>(a.n / (2 * a.size), 1, 8);
-    const Tensor room = Tensor::empty({(parts - 1) * size}, dtype_of<T>);
+    const Tensor room = Tensor::empty({parts - 1, size}, dtype_of<T>);
     T* more = static_cast<T*>(room.raw());
     parallel_for(size, 1 << 15,
                  [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, identity); });
@@ -134,8 +134,8 @@ void mark_empty(const Indexed& a, T identity, T empty, T* to) {
 
 template <class T>
 void softmax_short(const Indexed& a, const T* x, T* y) {
+    const Tensor tables = Tensor::empty({2, a.size, a.inner}, dtype_of<T>);
     const int64_t size = a.size * a.inner, block = std::max<int64_t>(2048 / a.inner, 1);
-    const Tensor tables = Tensor::empty({2 * size}, dtype_of<T>);
     T *top = static_cast<T*>(tables.raw()), *sum = top + size;
     join_all(Reduction::max, a, x, -infinity<T>, top, raise);
     parallel_for(size, 1 << 14, [=](int64_t begin, int64_t end) {

@@ -16,13 +16,18 @@ MERCER_DISPATCH(cpu::NormTable, norm_table)
 
 namespace {
 
+Shape last_axes(const Shape& shape, int n) {
+    Shape last;
+    for (int a = shape.rank() - n; a < shape.rank(); ++a) last.push_back(shape[a]);
+    return last;
+}
+
 // The elements of a row.
 int64_t row_length(const char* name, int axes, const Tensor& x, const Tensor& gain,
                    const Tensor& bias) {
     if (x.rank() < axes)
         throw ShapeError(name, "x " + to_string(x.shape()) + " has fewer axes than gain and bias");
-    Shape row;
-    for (int a = x.rank() - axes; a < x.rank(); ++a) row.push_back(x.shape()[a]);
+    const Shape row = last_axes(x.shape(), axes);
     for (const Tensor* t : {&gain, &bias}) {
         if (!t->defined()) continue;
         if (!(t->shape() == row))
@@ -91,15 +96,13 @@ template <bool centred>
 std::array<Tensor, 3> RowNorm<centred>::backward(const Tensor& from, const Tensor& gains,
                                                  const Tensor& mean, const Tensor& scale,
                                                  const Tensor& gradient, bool parameters,
-                                                 bool groups) {
+                                                 const Attrs& attrs) {
     const OperationScope scope(name, {&from, &gains, &mean, &scale, &gradient});
-    const int64_t rows = mean.count(), n = rows              ? from.count() / rows
-                                           : gains.defined() ? gains.count()
-                                                             : 0;
-    Rows all(from, gains, n, groups);
+    const int64_t rows = mean.count(), n = count(last_axes(from.shape(), attrs.axes));
+    Rows all(from, gains, n, attrs.groups);
     const DType dtype = from.dtype();
     const Tensor g = gradient.contiguous(), dx = Tensor::empty(all.x.shape(), dtype);
-    const auto kernel = norm_table().backward[kind_of(centred, groups)][dtype == DType::f64];
+    const auto kernel = norm_table().backward[kind_of(centred, attrs.groups)][dtype == DType::f64];
     all.args.stream = streams(all.x, 3);
     // Sums over rows: in chunks whose bounds depend on the sizes only, then over the chunks.
     const int64_t chunk = std::clamp<int64_t>(rows / 32, 1, 64),

@@ -33,7 +33,7 @@ struct MERCER_API RowNorm
     /// The last two stay undefined unless `parameters`.
     static std::array<Tensor, 3> backward(const Tensor& x, const Tensor& gain, const Tensor& mean,
                                           const Tensor& scale, const Tensor& g, bool parameters,
-                                          bool groups);
+                                          const Attrs& attrs);
 };
 extern template struct RowNorm<true>;
 extern template struct RowNorm<false>;

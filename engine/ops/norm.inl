@@ -17,7 +17,7 @@ void RowNorm<centred>::vjp(Vjp<X>& c) {
     if constexpr (std::is_same_v<X, Tensor>) {
         const auto [dx, dgain, dbias] =
             backward(c.in(0), c.in(1), c.out(1), c.out(2), c.g(), parameters,
-                     c.template attrs<Attrs>().groups);
+                     c.template attrs<Attrs>());
         c.give(0, dx);
         if (c.wants(1)) c.give(1, reshape(dgain, c.in_shape(1)));
         if (c.wants(2)) c.give(2, reshape(dbias, c.in_shape(2)));

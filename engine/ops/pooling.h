@@ -34,8 +34,8 @@ X average_of_windows(const X& x, ConvolutionAttrs windows, bool count_include_pa
     for (const cpu::ConvolutionAxis& a : windows.axis)
         inside = inside && a.before == 0 && (a.out - 1) * a.stride + a.kernel <= a.in;
     windows.groups = std::max<int64_t>(1, x.size(1));
-    const X sums =
-        convolve(x, X(Tensor::ones({x.size(1), 1, down, across}, x.dtype())), X(), windows);
+    const Shape each{x.size(1), std::min<int64_t>(1, x.size(1)), down, across};
+    const X sums = convolve(x, X(Tensor::ones(each, x.dtype())), X(), windows);
     if (inside || count_include_pad) return sums / double(down * across);
     windows.groups = 1;
     const Shape plane{1, 1, windows.axis[0].in, windows.axis[1].in};

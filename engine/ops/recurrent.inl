@@ -32,6 +32,15 @@ struct Steps {
             mask.mutable_data<bool>()[i] = time(step) < at[size_t(i)];
         return where(mask, a, b);
     }
+    /// x (T, B, I), zero where a sequence has ended: what is there does not matter, but 0·NaN would.
+    X inside(const X& x) const {
+        if (!lengths.defined()) return x;
+        const std::vector<int64_t> at = lengths.to_vector<int64_t>();
+        Tensor mask = Tensor::empty({count, batch, 1}, DType::boolean);
+        for (int64_t i = 0; i < count * batch; ++i)
+            mask.mutable_data<bool>()[i] = i / batch < at[size_t(i % batch)];
+        return where(mask, x, X(Tensor::zeros({}, dtype)));
+    }
     X zeros() const { return X(Tensor::zeros({batch, units}, dtype)); }
     /// All steps' rows, given in the order of the steps, along a new first axis.
     X join(std::vector<X> rows) const {
@@ -128,7 +137,7 @@ void Lstm::vjp(Vjp<X>& c) {
     }
     const X dz = flat(back.dz);
     if (c.wants(0)) c.give(0, reshape(matmul(dz, c.in(1)), c.in_shape(0)));
-    if (c.wants(1)) c.give(1, matmul(transpose(dz), flat(c.in(0))));
+    if (c.wants(1)) c.give(1, matmul(transpose(dz), flat(steps.inside(c.in(0)))));
     if (c.wants(2)) c.give(2, recurrent_weights(steps, back.dz, c.out(0), c.in(4)));
     if (c.wants(3)) c.give(3, sum(dz, {0}));
     if (c.wants(4)) c.give(4, back.dh);
@@ -151,7 +160,7 @@ void Gru::vjp(Vjp<X>& c) {
     }
     const X dx = flat(back.dx);
     if (c.wants(0)) c.give(0, reshape(matmul(dx, c.in(1)), c.in_shape(0)));
-    if (c.wants(1)) c.give(1, matmul(transpose(dx), flat(c.in(0))));
+    if (c.wants(1)) c.give(1, matmul(transpose(dx), flat(steps.inside(c.in(0)))));
     if (c.wants(2)) c.give(2, recurrent_weights(steps, back.dh_gates, c.out(0), c.in(5)));
     if (c.wants(3)) c.give(3, sum(dx, {0}));
     if (c.wants(4)) c.give(4, sum(flat(back.dh_gates), {0}));

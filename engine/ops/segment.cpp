@@ -99,7 +99,7 @@ Tensor row_ids(const char* operation, const Shape& x, const Tensor& ids, int64_t
 std::pair<Tensor, Tensor> segments_of(const char* operation, const Shape& x, const Tensor& ids,
                                       int64_t n) {
     const Tensor list = row_ids(operation, x, ids, n);
-    const Tensor offsets = Tensor::empty({n + 1}, DType::i64),
+    const Tensor offsets = Tensor::empty({std::min(n, INT64_MAX - 1) + 1}, DType::i64),
                  order = Tensor::empty({list.count()}, DType::i64);
     cpu::sort_ids(list.data<int64_t>(), list.count(), n, static_cast<int64_t*>(offsets.raw()),
                   static_cast<int64_t*>(order.raw()));

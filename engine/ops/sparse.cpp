@@ -18,6 +18,21 @@ void require_matrices(const char* operation, const char* left, const Tensor& a, 
                                         " and " + to_string(b.shape()));
 }
 
+// What is given of a transpose: all of it, as long as the pattern says, or nothing.
+void require_transpose(const char* operation, std::span<const Tensor> transpose, int64_t m,
+                       int64_t entries) {
+    constexpr const char* names[] = {"transposed_offsets", "transposed_rows", "transposed_order"};
+    const int64_t sizes[] = {m + 1, entries, entries};
+    const bool given = transpose[0].defined() || transpose[1].defined() || transpose[2].defined();
+    for (int i = 0; given && i < 3; ++i)
+        if (!transpose[i].defined() || !(transpose[i].shape() == Shape{sizes[i]}))
+            throw ShapeError(
+                operation, std::string(names[i]) + " must have shape (" + std::to_string(sizes[i]) +
+                               "), got " +
+                               (transpose[i].defined() ? to_string(transpose[i].shape()) : "none") +
+                               "; give all that csr_transpose returns, or none");
+}
+
 /// A pattern whose columns are still to be looked at.
 struct Pattern {
     Tensor offsets, columns;
@@ -40,6 +55,7 @@ Tensor Spmm::forward(const Attrs&, std::span<const Tensor> in) {
     if (values.count() != a.list.entries)
         throw ShapeError(name, "values " + to_string(values.shape()) + " and columns " +
                                    to_string(a.columns.shape()) + " must have the same size");
+    require_transpose(name, in.subspan(4), dense.size(0), a.list.entries);
     const Tensor out = Tensor::empty({a.list.count, dense.size(1)}, dense.dtype());
     if (out.count() == 0 || !cpu::segment_product(a.list, values.raw(), dense.raw(), dense.size(0),
                                                   dense.size(1), out.dtype(), out.raw()))
@@ -57,6 +73,7 @@ Tensor Sddmm::forward(const Attrs&, std::span<const Tensor> in) {
                          "a is " + to_string(a.shape()) + ", b " + to_string(b.shape()) +
                              "; they must have as many columns, and a a row for each of the " +
                              std::to_string(p.list.count) + " rows of the pattern");
+    require_transpose(name, in.subspan(4), b.size(0), p.list.entries);
     const Tensor out = Tensor::empty({p.list.entries}, a.dtype());
     if (!cpu::segment_dots(p.list, a.raw(), b.raw(), b.size(0), a.size(1), out.dtype(), out.raw()))
         checked_ids(name, "columns", p.columns, b.size(0));

@@ -165,6 +165,24 @@ TEST_CASE("losses ignore rows, embeddings their padding, dropout a share") {
     CHECK(max(kept).item<double>() == doctest::Approx(1 / 0.75));
 }
 
+TEST_CASE(
+    "no rows have a gradient, and a loss's parameter may be larger than its dtype's numbers") {
+    Tape tape;
+    const Var x = tape.watch(Tensor::ones({0, 5})), bias = tape.watch(Tensor::ones({5}));
+    const auto [dx, dbias] =
+        tape.gradient(layer_norm(x, {}, bias), {x, bias}, {.cotangents = {Tensor::ones({0, 5})}});
+    CHECK(dx.shape() == x.shape());
+    CHECK(difference(dbias, Tensor::zeros({5})) == "");
+
+    const Var a = tape.watch(Tensor::from({1.0f, 5.0f}));
+    const Var loss = huber_loss(a, Tensor::from({0.0f, 1.0f}), 1e39, LossReduction::none);
+    CHECK(difference(loss.value(), Tensor::from({0.5f, 8.0f})) == "");
+    const auto [da] = tape.gradient(loss, {a}, {.cotangents = {Tensor::ones({2})}});
+    CHECK(difference(da, Tensor::from({1.0f, 4.0f})) == "");
+    CHECK(std::isfinite(
+        bce_with_logits(Tensor::from({2.0f}), Tensor::from({0.0f}), 1e39).item<double>()));
+}
+
 TEST_CASE("what is wrong is named") {
     const Tensor x = randn(Key{1, 1}, {2, 3});
     CHECK_THROWS_WITH_AS(cross_entropy(x, ids({0, 3})),

@@ -59,6 +59,16 @@ TEST_CASE("what is wrong with segments is named") {
     });
 }
 
+TEST_CASE("more segments than there is room for are refused, whatever their size wraps to") {
+    const Tensor x = Tensor::ones({2, 4}), at = ids({0, 1});
+    for (int64_t n : {int64_t{1} << 59, int64_t{1} << 60, int64_t{1} << 61, INT64_MAX}) {
+        CHECK_THROWS_AS(unsorted_segment_softmax(x, at, n), ShapeError);
+        CHECK_THROWS_AS(unsorted_segment_sum(x, at, n), ShapeError);
+        CHECK_THROWS_AS(coo_to_csr(at, at, n), Error);
+        CHECK_THROWS_AS(csr_transpose(ids({0, 2}), at, n), Error);
+    }
+}
+
 TEST_CASE("what is wrong with a sparse product is named") {
     const Tensor x = randn(Key{1, 1}, {4, 3}), v = randn(Key{1, 2}, {3}), at = ids({0, 1, 3});
     says<ValueError>("[spmm] columns[1] = 4 is outside [0, 4)", [&] {
@@ -76,6 +86,16 @@ TEST_CASE("what is wrong with a sparse product is named") {
         [&] {
             sddmm(at, ids({0, 1, 2}), x, x);
         });
+    // Of a transpose all or nothing.
+    const Tensor columns = ids({0, 1, 2});
+    const auto [offsets, rows, order] = csr_transpose(at, columns, 4);
+    says<ShapeError>("[spmm] transposed_offsets must have shape (5), got none",
+                     [&] { spmm(at, columns, v, x, {}, rows, order); });
+    says<ShapeError>("[spmm] transposed_order must have shape (3), got none",
+                     [&] { spmm(at, columns, v, x, offsets, rows); });
+    says<ShapeError>("[sddmm] transposed_rows must have shape (3), got (2)", [&] {
+        sddmm(at, columns, slice(x, 0, 0, 2), x, offsets, ids({0, 1}), order);
+    });
     says<ValueError>("[csr_transpose] columns[0] = 5", [&] {
         csr_transpose(at, ids({5, 1, 2}), 3);
     });

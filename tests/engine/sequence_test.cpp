@@ -93,6 +93,14 @@ TEST_CASE("the one-pass backward of max_pool is its text, bit for bit") {
     CHECK(difference(fused, text.value()) == "");
 }
 
+TEST_CASE("averages of no channels have a gradient of none") {
+    Tape tape;
+    const Var x = tape.watch(Tensor::ones({1, 0, 4}));
+    const auto [dx] =
+        tape.gradient(avg_pool1d(x, 2), {x}, {.cotangents = {Tensor::ones({1, 0, 2})}});
+    CHECK(dx.shape() == x.shape());
+}
+
 TEST_CASE("pooling names what does not fit") {
     says<ValueError>("pads (2) must be less than the kernel (2)",
                      [] { max_pool1d(x3, 2, 0, {2}); });
@@ -168,6 +176,29 @@ TEST_CASE("lstm and gru agree with PyTorch 2.15, gate order, biases and gradient
         near(slice(dx, 0, 0, 1), std::vector<double>(golden.dx));
         near(slice(dw, 0, -1, 1000), golden.dw);
     }
+}
+
+TEST_CASE("what lies beyond a sequence's end does not matter, in any gradient") {
+    const Tensor lengths = cast(Tensor::from({2, 1}), DType::i64);
+    for (const bool cells : {true, false})
+        for (const bool reverse : {true, false}) {
+            std::vector<Tensor> x = operands(cells, 3, 2, 2, 2, DType::f64);
+            const auto gradients = [&] {
+                Tape tape;
+                std::vector<Var> v;
+                for (const Tensor& t : x) v.push_back(tape.watch(t));
+                const Var out = layer(v, lengths, reverse);
+                std::vector<Tensor> all = tape.gradient(sum(out), v, retain);
+                for (const Var& g : tape.gradient(sum(out), v, create_graph))
+                    all.push_back(g.value());
+                return all;
+            };
+            const std::vector<Tensor> expected = gradients();
+            double* const at = x[0].mutable_data<double>();  // (3, 2, 2)
+            for (int i : {6, 7, 8, 9, 10, 11}) at[i] = i % 2 ? std::nan("") : HUGE_VAL;
+            const std::vector<Tensor> got = gradients();
+            for (size_t i = 0; i < got.size(); ++i) CHECK(difference(got[i], expected[i]) == "");
+        }
 }
 
 TEST_CASE("the fused backward of lstm and gru is their text, on every instruction set the same") {
