@@ -14,22 +14,18 @@ namespace mercer::MERCER_ISA {
 
 inline constexpr int canonical_lanes = 64;
 
-struct SumOp {
-    template <class T>
-    static constexpr T identity = T(0);
-    template <class T>
-    static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
-        return a + b;
-    }
-};
-struct ProdOp {
-    template <class T>
-    static constexpr T identity = T(1);
-    template <class T>
-    static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
-        return a * b;
-    }
-};
+/// What two results of a reduction give, and that of no elements.
+#define MERCER_JOIN(Name, start, joined)                       \
+    struct Name {                                              \
+        template <class T>                                     \
+        static constexpr T identity = start;                   \
+        template <class T>                                     \
+        static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) { \
+            return joined;                                     \
+        }                                                      \
+    };
+MERCER_JOIN(SumOp, T(0), a + b)
+MERCER_JOIN(ProdOp, T(1), (a * b))
 
 /// ∞, or the largest integer; and the other end.
 template <class T>
@@ -45,22 +41,8 @@ inline constexpr int64_t upper_end<int64_t> = INT64_MAX;
 template <>
 inline constexpr int64_t lower_end<int64_t> = INT64_MIN;
 
-struct MaxOp {
-    template <class T>
-    static constexpr T identity = lower_end<T>;
-    template <class T>
-    static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
-        return maximum(a, b);
-    }
-};
-struct MinOp {
-    template <class T>
-    static constexpr T identity = upper_end<T>;
-    template <class T>
-    static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
-        return minimum(a, b);
-    }
-};
+MERCER_JOIN(MaxOp, lower_end<T>, maximum(a, b))
+MERCER_JOIN(MinOp, upper_end<T>, minimum(a, b))
 
 template <class T>
 MERCER_INLINE T first_lane(Vec<T> v) {

@@ -85,10 +85,7 @@ MERCER_INLINE void sweep(const Row<T, n>& row, int64_t count, bool stream, T* co
             y);
 #pragma GCC unroll 4
         for (int j = 0; j < results; ++j)
-            if (stream)
-                y[j].stream(out[j] + c);
-            else
-                y[j].store(out[j] + c);
+            stream ? y[j].stream(out[j] + c) : y[j].store(out[j] + c);
     }
     if (c == count) return;
     const int rest = int(count - c);

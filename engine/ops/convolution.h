@@ -19,37 +19,13 @@ struct ConvolutionAttrs {
 };
 
 /// x (N, C, H, W), w (O, C/groups, KH, KW), bias (O) or undefined; y (N, O, …).
-struct MERCER_API Conv2d {
-    static constexpr const char* name = "conv2d";
-    using Attrs = ConvolutionAttrs;
-    static Tensor forward(const Attrs&, std::span<const Tensor> x_w_bias);
-    static constexpr unsigned needs(unsigned wanted) {
-        return (wants_input(wanted, 0) ? input_bit(1) : 0) |
-               (wants_input(wanted, 1) ? input_bit(0) : 0);
-    }
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION_WITH(ConvolutionAttrs, Bilinear<>, Conv2d, "conv2d", Tensor)
 
 /// y, w, bias (C) or undefined; x.
-struct MERCER_API ConvTranspose2d {
-    static constexpr const char* name = "conv_transpose2d";
-    using Attrs = ConvolutionAttrs;
-    static Tensor forward(const Attrs&, std::span<const Tensor> y_w_bias);
-    static constexpr unsigned needs(unsigned wanted) { return Conv2d::needs(wanted); }
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION_WITH(ConvolutionAttrs, Bilinear<>, ConvTranspose2d, "conv_transpose2d", Tensor)
 
 /// x, y; w.
-struct MERCER_API Conv2dWeights {
-    static constexpr const char* name = "conv2d_weights";
-    using Attrs = ConvolutionAttrs;
-    static Tensor forward(const Attrs&, std::span<const Tensor> x_y);
-    static constexpr unsigned needs(unsigned wanted) { return Conv2d::needs(wanted); }
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION_WITH(ConvolutionAttrs, Bilinear<>, Conv2dWeights, "conv2d_weights", Tensor)
 
 /// Of one or two spatial axes (one: the first of Attrs is trivial); checks shapes and numbers.
 MERCER_API ConvolutionAttrs convolution_attrs(const char* operation, int axes, const Shape& x,

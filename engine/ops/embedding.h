@@ -10,13 +10,10 @@ namespace mercer {
 
 /// Inputs: table [size, width], ids (i64).
 struct MERCER_API Embedding : Reads<input_bit(1)> {
-    static constexpr const char* name = "embedding";
     struct Attrs {
         int64_t size, padding;
     };
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
+    MERCER_OPERATION_MEMBERS("embedding", Tensor)
     /// The sum of each row's cotangents in ascending position, in parallel over the table's rows: the
     /// bits of scatter_add.
     static Tensor backward(const Attrs&, const Tensor& ids, const Tensor& g);

@@ -14,15 +14,13 @@ enum class EntmaxAlpha { two, half_three, any };
 /// Inputs: x, and for EntmaxAlpha::any alpha ≥ 1, which broadcasts to x with size 1 along the axis.
 template <EntmaxAlpha kind>
 struct MERCER_API Entmax : Reads<output_bit | (kind == EntmaxAlpha::any ? input_bit(1) : 0)> {
-    static constexpr const char* name = kind == EntmaxAlpha::two          ? "sparsemax"
-                                        : kind == EntmaxAlpha::half_three ? "entmax15"
-                                                                          : "entmax";
     struct Attrs {
         int axis;
     };
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
+    MERCER_OPERATION_MEMBERS(kind == EntmaxAlpha::two          ? "sparsemax"
+                             : kind == EntmaxAlpha::half_three ? "entmax15"
+                                                               : "entmax",
+                             Tensor)
     /// dx, and dalpha if wanted: first order only, tested against the text of vjp.
     static std::array<Tensor, 2> backward(const Attrs&, const Tensor& p, const Tensor& alpha,
                                           const Tensor& g, bool wants_alpha);
@@ -44,13 +42,10 @@ X entmax_with(const X& x, double alpha) {
 /// its largest x, s and Σ (engine/cpu/entmax_table.h).
 struct MERCER_API FenchelYoung
     : Reads<input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2) | output_bit_of(3)> {
-    static constexpr const char* name = "fenchel_young";
     struct Attrs {
         double alpha;
     };
-    static std::array<Tensor, 4> forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
+    MERCER_OPERATION_MEMBERS("fenchel_young", Tensors<4>)
     /// g·(p − y) in one pass: first order only.
     static Tensor backward(const Attrs&, const Tensor& x, const Tensor& target, const Tensor& top,
                            const Tensor& s, const Tensor& sum, const Tensor& g);

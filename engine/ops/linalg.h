@@ -12,30 +12,10 @@ namespace mercer {
 MERCER_OPERATION(Cholesky, "cholesky", Tensor, output_bit)
 
 /// op(T)·X = B.
-struct MERCER_API TriangularSolve {
-    static constexpr const char* name = "triangular_solve";
-    struct Attrs {
-        bool lower, transposed;
-    };
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned wanted) {
-        return input_bit(0) | (wants_input(wanted, 0) ? output_bit : 0);
-    }
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION_ON(SolvedFor, TriangularSolve, "triangular_solve", Tensor, bool lower, transposed;)
 
 /// A·X = B by LU with partial pivoting.
-struct MERCER_API Solve {
-    static constexpr const char* name = "solve";
-    struct Attrs {};
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned wanted) {
-        return input_bit(0) | (wants_input(wanted, 0) ? output_bit : 0);
-    }
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION_ON(SolvedFor, Solve, "solve", Tensor)
 
 /// A⁻¹ by LU.
 MERCER_OPERATION(Inverse, "inverse", Tensor, output_bit)

@@ -14,24 +14,18 @@ namespace mercer {
 /// Results: log Σ exp x; of each row the largest x and Σ exp(x − largest).
 struct MERCER_API LogSumExp
     : Reads<input_bit(0) | output_bit | output_bit_of(1) | output_bit_of(2)> {
-    static constexpr const char* name = "logsumexp";
     using Attrs = ReduceAttrs;
-    static std::array<Tensor, 3> forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
+    MERCER_OPERATION_MEMBERS("logsumexp", Tensors<3>)
     /// g·exp(x − top)/sum: first order only.
     static Tensor backward(const Attrs&, const Tensor& x, const Tensor& top, const Tensor& sum,
                            const Tensor& g);
 };
 
 struct MERCER_API LogSoftmax : Reads<output_bit> {
-    static constexpr const char* name = "log_softmax";
     struct Attrs {
         int axis;
     };
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
+    MERCER_OPERATION_MEMBERS("log_softmax", Tensor)
     /// g − exp(y)·Σ g: first order only.
     static Tensor backward(const Attrs&, const Tensor& y, const Tensor& g);
 };
@@ -40,15 +34,12 @@ struct MERCER_API LogSoftmax : Reads<output_bit> {
 /// Σ exp(x − largest).
 struct MERCER_API CrossEntropy
     : Reads<input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2)> {
-    static constexpr const char* name = "cross_entropy";
     struct Attrs {
         double smoothing;
         int64_t ignore;
         LossReduction reduction;
     };
-    static std::array<Tensor, 3> forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
+    MERCER_OPERATION_MEMBERS("cross_entropy", Tensors<3>)
     /// w·(softmax − target) by row, written once: first order only.
     static Tensor backward(const Attrs&, const Tensor& x, const Tensor& ids, const Tensor& top,
                            const Tensor& sum, const Tensor& g);

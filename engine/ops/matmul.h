@@ -10,19 +10,7 @@
 namespace mercer {
 
 /// Operands of rank 2 or more; the function matmul() promotes vectors.
-struct MERCER_API Matmul {
-    static constexpr const char* name = "matmul";
-    struct Attrs {
-        cpu::Order order = cpu::Order::by_shape;
-    };
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned wanted) {
-        return (wants_input(wanted, 0) ? input_bit(1) : 0) |
-               (wants_input(wanted, 1) ? input_bit(0) : 0);
-    }
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION_ON(Bilinear<>, Matmul, "matmul", Tensor, cpu::Order order = cpu::Order::by_shape;)
 
 namespace cpu {
 struct PointwiseKernels;

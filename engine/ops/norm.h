@@ -15,7 +15,6 @@ namespace mercer {
 template <bool centred>
 struct MERCER_API RowNorm
     : Reads<input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2)> {
-    static constexpr const char* name = centred ? "layer_norm" : "rms_norm";
     struct Attrs {
         int axes;  // the last ones, over which x is normalised
         double epsilon;
@@ -26,9 +25,7 @@ struct MERCER_API RowNorm
     static Attrs attrs(const X& gain, const X& bias, double epsilon) {
         return {gain.defined() ? gain.rank() : bias.defined() ? bias.rank() : 1, epsilon};
     }
-    static std::array<Tensor, 3> forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
+    MERCER_OPERATION_MEMBERS(centred ? "layer_norm" : "rms_norm", Tensors<3>)
     /// dx, dgain, dbias in one pass over x and g: first order only, tested against the text of vjp.
     /// The last two stay undefined unless `parameters`.
     static std::array<Tensor, 3> backward(const Tensor& x, const Tensor& gain, const Tensor& mean,

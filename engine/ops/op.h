@@ -56,24 +56,45 @@ struct Reads {
     static constexpr unsigned needs(unsigned) { return bits; }
 };
 constexpr bool wants_input(unsigned wanted, int i) { return (wanted >> i) & 1u; }
+/// One that is linear in its first two inputs: the derivative by either reads the other; and these, whatever is wanted.
+template <unsigned bits = 0>
+struct Bilinear {
+    static constexpr unsigned needs(unsigned wanted) {
+        return bits | (wants_input(wanted, 0) ? input_bit(1) : 0) |
+               (wants_input(wanted, 1) ? input_bit(0) : 0);
+    }
+};
+/// The y of a linear equation in y with coefficients a, the first input: reads a, and for its derivative y.
+struct SolvedFor {
+    static constexpr unsigned needs(unsigned wanted) {
+        return input_bit(0) | (wants_input(wanted, 0) ? output_bit : 0);
+    }
+};
 
 template <int results>
 using Tensors = std::array<Tensor, results>;
 
 /// An operation of this shape and nothing more: MERCER_OPERATION(Name, "name", Result, reads, fields of Attrs…), its header's
-/// comment says what it computes; and one whose attributes others have too.
+/// comment says what it computes; one that has `needs` from elsewhere; and one whose attributes others have too.
 #define MERCER_OPERATION(Name, text, Result, reads, ...) \
-    struct Name##Attrs {                                 \
-        __VA_ARGS__                                      \
-    };                                                   \
-    MERCER_OPERATION_OF(Name##Attrs, Name, text, Result, reads)
-#define MERCER_OPERATION_OF(Attributes, Name, text, Result, reads)      \
-    struct MERCER_API Name : Reads<(reads)> {                           \
-        static constexpr const char* name = text;                       \
-        using Attrs = Attributes;                                       \
-        static Result forward(const Attrs&, std::span<const Tensor> x); \
-        template <class X>                                              \
-        static void vjp(Vjp<X>& c);                                     \
+    MERCER_OPERATION_ON(Reads<(reads)>, Name, text, Result, __VA_ARGS__)
+#define MERCER_OPERATION_ON(Base, Name, text, Result, ...) \
+    struct Name##Attrs {                                   \
+        __VA_ARGS__                                        \
+    };                                                     \
+    MERCER_OPERATION_WITH(Name##Attrs, Base, Name, text, Result)
+#define MERCER_OPERATION_OF(Attributes, Name, text, Result, reads) \
+    MERCER_OPERATION_WITH(Attributes, Reads<(reads)>, Name, text, Result)
+#define MERCER_OPERATION_WITH(Attributes, Base, Name, text, Result) \
+    struct MERCER_API Name : Base {                                 \
+        using Attrs = Attributes;                                   \
+        MERCER_OPERATION_MEMBERS(text, Result)                      \
     };
+/// What one that has more says after its Attrs.
+#define MERCER_OPERATION_MEMBERS(text, Result)                      \
+    static constexpr const char* name = (text);                     \
+    static Result forward(const Attrs&, std::span<const Tensor> x); \
+    template <class X>                                              \
+    static void vjp(Vjp<X>& c);
 
 }  // namespace mercer

@@ -7,11 +7,8 @@ namespace mercer {
 
 /// x (N, C, H, W).
 struct MERCER_API MaxPool2d : Reads<input_bit(0)> {
-    static constexpr const char* name = "max_pool2d";
     using Attrs = ConvolutionAttrs;
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
+    MERCER_OPERATION_MEMBERS("max_pool2d", Tensor)
     /// Where each largest element stands in its plane: i64 (N·C, windows). First of equals, first NaN.
     static Tensor indices(const Attrs&, const Tensor& x);
     /// The cotangent of x in one pass: first order only, tested against the text of vjp.

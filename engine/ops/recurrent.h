@@ -19,11 +19,8 @@ struct RecurrentAttrs {
 /// x (T, B, I), w_ih (4H, I), w_hh (4H, H), bias (4H), h0 (B, H), c0 (B, H), lengths (B) or undefined;
 /// y, h_T, c_T, memory (T, B, 5H): i, f, g, o, c.
 struct MERCER_API Lstm : Reads<0b1110111u | output_bit_of(0) | output_bit_of(3)> {
-    static constexpr const char* name = "lstm";
     using Attrs = RecurrentAttrs;
-    static std::array<Tensor, 4> forward(const Attrs&, std::span<const Tensor> in);
-    template <class X>
-    static void vjp(Vjp<X>& c);
+    MERCER_OPERATION_MEMBERS("lstm", Tensors<4>)
     /// {dz (T, B, 4H), dh0, dc0} from the cotangents of the results (which may be undefined), in one
     /// pass: first order only, tested against the text of vjp.
     template <class X>
@@ -37,11 +34,8 @@ struct MERCER_API Lstm : Reads<0b1110111u | output_bit_of(0) | output_bit_of(3)>
 /// x (T, B, I), w_ih (3H, I), w_hh (3H, H), b_ih (3H), b_hh (3H), h0 (B, H), lengths (B) or undefined;
 /// y, h_T, memory (T, B, 4H): r, z, n, U h + c.
 struct MERCER_API Gru : Reads<0b1100111u | output_bit_of(0) | output_bit_of(2)> {
-    static constexpr const char* name = "gru";
     using Attrs = RecurrentAttrs;
-    static std::array<Tensor, 3> forward(const Attrs&, std::span<const Tensor> in);
-    template <class X>
-    static void vjp(Vjp<X>& c);
+    MERCER_OPERATION_MEMBERS("gru", Tensors<3>)
     /// {dx, dh (T, B, 3H): of the gates' parts from x and from h; dh0}
     template <class X>
     struct Back {

@@ -23,23 +23,22 @@ struct Steps {
         return reshape(slice(all, 0, time(step), time(step) + 1), {batch, all.size(2)});
     }
     X part(const X& row, int k) const { return slice(row, 1, k * units, (k + 1) * units); }
+    /// (times, B, 1): which sequences still run at the times from `first` on.
+    Tensor alive(int64_t first, int64_t times) const {
+        const std::vector<int64_t> at = lengths.to_vector<int64_t>();
+        Tensor mask = Tensor::empty({times, batch, 1}, DType::boolean);
+        for (int64_t i = 0; i < times * batch; ++i)
+            mask.mutable_data<bool>()[i] = first + i / batch < at[size_t(i % batch)];
+        return mask;
+    }
     /// a where the sequence is still running at the step, else b.
     X running(int64_t step, const X& a, const X& b) const {
         if (!lengths.defined()) return a;
-        std::vector<int64_t> at = lengths.to_vector<int64_t>();
-        Tensor mask = Tensor::empty({batch, 1}, DType::boolean);
-        for (int64_t i = 0; i < batch; ++i)
-            mask.mutable_data<bool>()[i] = time(step) < at[size_t(i)];
-        return where(mask, a, b);
+        return where(reshape(alive(time(step), 1), {batch, 1}), a, b);
     }
     /// x (T, B, I), zero where a sequence has ended: what is there does not matter, but 0·NaN would.
     X inside(const X& x) const {
-        if (!lengths.defined()) return x;
-        const std::vector<int64_t> at = lengths.to_vector<int64_t>();
-        Tensor mask = Tensor::empty({count, batch, 1}, DType::boolean);
-        for (int64_t i = 0; i < count * batch; ++i)
-            mask.mutable_data<bool>()[i] = i / batch < at[size_t(i % batch)];
-        return where(mask, x, X(Tensor::zeros({}, dtype)));
+        return lengths.defined() ? where(alive(0, count), x, X(Tensor::zeros({}, dtype))) : x;
     }
     X zeros() const { return X(Tensor::zeros({batch, units}, dtype)); }
     /// All steps' rows, given in the order of the steps, along a new first axis.

@@ -22,18 +22,6 @@ struct RunningAttrs {
 MERCER_OPERATION_OF(RunningAttrs, Cummax, "cummax", Tensors<2>, output_bit_of(1))
 MERCER_OPERATION_OF(RunningAttrs, Cummin, "cummin", Tensors<2>, output_bit_of(1))
 /// h_t = a_t h_{t−1} + b_t, h before the first being 0. Inputs: a, b of one shape.
-struct MERCER_API LinearRecurrence {
-    static constexpr const char* name = "linear_recurrence";
-    struct Attrs {
-        int axis;
-        bool reverse;
-    };
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned wanted) {
-        return input_bit(0) | (wants_input(wanted, 0) ? output_bit : 0);
-    }
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION_WITH(RunningAttrs, SolvedFor, LinearRecurrence, "linear_recurrence", Tensor)
 
 }  // namespace mercer

@@ -24,11 +24,8 @@ MERCER_OPERATION_OF(SegmentAttrs, SegmentMin, "segment_min", Tensor,
                     input_bit(0) | input_bit(1) | output_bit)
 
 struct MERCER_API SegmentSoftmax : Reads<input_bit(1) | output_bit> {
-    static constexpr const char* name = "segment_softmax";
     using Attrs = SegmentAttrs;
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
+    MERCER_OPERATION_MEMBERS("segment_softmax", Tensor)
     /// y·(g − Σ g·y) over each segment by offsets in one pass: first order only.
     static Tensor backward(const Tensor& y, const Tensor& g, const Tensor& offsets);
 };

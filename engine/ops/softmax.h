@@ -9,13 +9,10 @@
 namespace mercer {
 
 struct MERCER_API Softmax : Reads<output_bit> {
-    static constexpr const char* name = "softmax";
     struct Attrs {
         int axis;
     };
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    template <class X>
-    static void vjp(Vjp<X>& c);
+    MERCER_OPERATION_MEMBERS("softmax", Tensor)
     /// y·(g − Σ g·y) in one pass: first order only, tested against the text of vjp.
     static Tensor backward(const Attrs&, const Tensor& y, const Tensor& g);
 };

@@ -24,13 +24,14 @@ void require_transpose(const char* operation, std::span<const Tensor> transpose,
     constexpr const char* names[] = {"transposed_offsets", "transposed_rows", "transposed_order"};
     const int64_t sizes[] = {m + 1, entries, entries};
     const bool given = transpose[0].defined() || transpose[1].defined() || transpose[2].defined();
-    for (int i = 0; given && i < 3; ++i)
-        if (!transpose[i].defined() || !(transpose[i].shape() == Shape{sizes[i]}))
-            throw ShapeError(
-                operation, std::string(names[i]) + " must have shape (" + std::to_string(sizes[i]) +
-                               "), got " +
-                               (transpose[i].defined() ? to_string(transpose[i].shape()) : "none") +
-                               "; give all that csr_transpose returns, or none");
+    for (int i = 0; given && i < 3; ++i) {
+        const Tensor& t = transpose[size_t(i)];
+        if (!t.defined() || !(t.shape() == Shape{sizes[i]}))
+            throw ShapeError(operation, std::string(names[i]) + " must have shape (" +
+                                            std::to_string(sizes[i]) + "), got " +
+                                            (t.defined() ? to_string(t.shape()) : "none") +
+                                            "; give all that csr_transpose returns, or none");
+    }
 }
 
 /// A pattern whose columns are still to be looked at.

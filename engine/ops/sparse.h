@@ -16,27 +16,10 @@ struct SparsePattern {
 };
 
 /// values (e), dense (m, d), then the pattern; (n, d).
-struct MERCER_API Spmm {
-    static constexpr const char* name = "spmm";
-    struct Attrs {};
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned wanted) {
-        return 0b1111100u | (wants_input(wanted, 0) ? input_bit(1) : 0) |
-               (wants_input(wanted, 1) ? input_bit(0) : 0);
-    }
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION_ON(Bilinear<0b1111100u>, Spmm, "spmm", Tensor)
 
 /// a (n, d), b (m, d), then the pattern; (e).
-struct MERCER_API Sddmm {
-    static constexpr const char* name = "sddmm";
-    struct Attrs {};
-    static Tensor forward(const Attrs&, std::span<const Tensor> x);
-    static constexpr unsigned needs(unsigned wanted) { return Spmm::needs(wanted); }
-    template <class X>
-    static void vjp(Vjp<X>& c);
-};
+MERCER_OPERATION_ON(Bilinear<0b1111100u>, Sddmm, "sddmm", Tensor)
 
 /// With the transpose filled in, for a matrix of m columns.
 MERCER_API SparsePattern with_transpose(const SparsePattern& p, int64_t m);

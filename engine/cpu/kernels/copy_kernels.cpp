@@ -27,12 +27,8 @@ void copy_square(T* to, const T* from, const Plane& p) {
             for (int k = 0; k < lanes; ++k) v[k] = Vec<T>::load(from + i + (j + k) * p.from_col);
             turn<lanes>(v);
             T* t = to + i * p.to_row + j;
-            if (p.stream)
 #pragma GCC unroll 16
-                for (int k = 0; k < lanes; ++k) v[k].stream(t + k * p.to_row);
-            else
-#pragma GCC unroll 16
-                for (int k = 0; k < lanes; ++k) v[k].store(t + k * p.to_row);
+            for (int k = 0; k < lanes; ++k) put(v[k], t + k * p.to_row, p.stream);
         }
 }
 
@@ -58,8 +54,7 @@ int64_t copy_rows(T* to, const T* from, const Plane& p) {
         Vec<T> v[n];
         for (int k = 0; k < n; ++k) v[k] = Vec<T>::load(from + j * n + k * lanes);
         turn<lanes>(v);
-        for (int k = 0; k < n; ++k)
-            p.stream ? v[k].stream(to + k * p.to_row + j) : v[k].store(to + k * p.to_row + j);
+        for (int k = 0; k < n; ++k) put(v[k], to + k * p.to_row + j, p.stream);
     }
     return j;
 }

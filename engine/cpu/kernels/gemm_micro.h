@@ -104,18 +104,14 @@ struct Micros {
     Micro<T> packed[tile_rows][tile_vectors] = {};
     Micro<T> interleaved[tile_rows][tile_vectors] = {};
     Micro<T> rowwise[tile_rows][tile_vectors] = {};
-    constexpr Micros() { fill<tile_rows, tile_vectors>(); }
-
-private:
-    template <int rows, int vectors>
-    constexpr void fill() {
-        packed[rows - 1][vectors - 1] = micro<T, rows, vectors, Packed>;
-        interleaved[rows - 1][vectors - 1] = micro<T, rows, vectors, Interleaved>;
-        rowwise[rows - 1][vectors - 1] = micro<T, rows, vectors, Rowwise>;
-        if constexpr (rows > 1)
-            fill<rows - 1, vectors>();
-        else if constexpr (vectors > 1)
-            fill<tile_rows, vectors - 1>();
+    constexpr Micros() {
+        for_each_size<tile_rows>([this]<int rows>() {
+            for_each_size<tile_vectors>([this]<int vectors>() {
+                packed[rows - 1][vectors - 1] = micro<T, rows, vectors, Packed>;
+                interleaved[rows - 1][vectors - 1] = micro<T, rows, vectors, Interleaved>;
+                rowwise[rows - 1][vectors - 1] = micro<T, rows, vectors, Rowwise>;
+            });
+        });
     }
 };
 template <class T>

@@ -96,13 +96,8 @@ void add_strip(int64_t n, int64_t depth, const T* a, const T* b, int64_t b_row, 
 template <class T>
 struct Strips {
     decltype(&add_strip<T, 1>) kinds[tile_rows] = {};
-    constexpr Strips() { fill<tile_rows>(); }
-
-private:
-    template <int rows>
-    constexpr void fill() {
-        kinds[rows - 1] = add_strip<T, rows>;
-        if constexpr (rows > 1) fill<rows - 1>();
+    constexpr Strips() {
+        for_each_size<tile_rows>([this]<int rows>() { kinds[rows - 1] = add_strip<T, rows>; });
     }
 };
 

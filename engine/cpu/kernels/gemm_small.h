@@ -69,17 +69,13 @@ template <class T>
 struct Smalls {
     Small<T> rowwise[tile_rows][most_across] = {};
     Small<T> interleaved[tile_rows][most_across] = {};
-    constexpr Smalls() { fill<tile_rows, across(tile_rows)>(); }
-
-private:
-    template <int rows, int vectors>
-    constexpr void fill() {
-        rowwise[rows - 1][vectors - 1] = small_tile<T, rows, vectors, Rowwise>;
-        interleaved[rows - 1][vectors - 1] = small_tile<T, rows, vectors, Interleaved>;
-        if constexpr (vectors > 1)
-            fill<rows, vectors - 1>();
-        else if constexpr (rows > 1)
-            fill<rows - 1, across(rows - 1)>();
+    constexpr Smalls() {
+        for_each_size<tile_rows>([this]<int rows>() {
+            for_each_size<across(rows)>([this]<int vectors>() {
+                rowwise[rows - 1][vectors - 1] = small_tile<T, rows, vectors, Rowwise>;
+                interleaved[rows - 1][vectors - 1] = small_tile<T, rows, vectors, Interleaved>;
+            });
+        });
     }
 };
 template <class T>

@@ -36,6 +36,13 @@ constexpr int tile_rows = 8, tile_vectors = 3, steps = 2;
 constexpr int tile_rows = 4, tile_vectors = 3, steps = 1;
 #endif
 
+/// f.template operator()<i>() for i = n, n − 1, … 1: tables of tiles by their rows and registers.
+template <int n, class F>
+constexpr void for_each_size(F f) {
+    f.template operator()<n>();
+    if constexpr (n > 1) for_each_size<n - 1>(f);
+}
+
 template <class T>
 constexpr int lanes = Vec<T>::lanes;
 template <class T>

@@ -19,6 +19,16 @@ MERCER_INLINE void store(Vec<T> v, T* p, int count) {
         v.store(p, count);
 }
 
+/// Past the caches where `stream` says so.
+template <class T>
+MERCER_INLINE void put(Vec<T> v, T* p, bool stream) {
+    stream ? v.stream(p) : v.store(p);
+}
+template <class T>
+MERCER_INLINE void put(Vec<T> v, T* p, int count, bool stream) {
+    count == Vec<T>::lanes ? put(v, p, stream) : v.store(p, count);
+}
+
 /// step(i, count) for every register-wide piece of [0, n).
 template <class T, class Step>
 MERCER_INLINE void for_run(int64_t n, Step step) {

@@ -5,6 +5,7 @@
 // carry is joined to all. Every instruction set does these joins, so all get the same bits. Columns go step by step.
 #include "engine/cpu/canonical.h"
 #include "engine/cpu/kernels/fetch.h"
+#include "engine/cpu/kernels/row.h"
 #include "engine/cpu/kernels/scan_dense.h"
 #include "engine/cpu/kernels/scan_turned.h"
 #include "engine/cpu/kernels/turn.h"
@@ -215,12 +216,7 @@ void columns(const cpu::ScanArgs& args) {
                     count == lanes ? Vec<T>::load(x + c) : Vec<T>::load(x + c, count, T(0));
                 const Vec<T> after = Op::join(before, v), to = args.exclusive ? before : after;
                 after.store(carry + c);
-                if (args.stream && count == lanes)
-                    to.stream(out + c);
-                else if (count == lanes)
-                    to.store(out + c);
-                else
-                    to.store(out + c, count);
+                put(to, out + c, count, args.stream);
             }
         }
     }
@@ -286,10 +282,7 @@ void recurrence_columns(const cpu::RecurrenceArgs& args) {
                 Vec<T> h = Vec<T>::load(b + c, count, T(0));
                 if (i) h = Vec<T>::load(a + c, count, T(0)) * Vec<T>::load(state + c) + h;
                 h.store(state + c);
-                if (args.stream && count == lanes)
-                    h.stream(out + c);
-                else
-                    h.store(out + c, count);
+                put(h, out + c, count, args.stream);
             }
         }
     }
@@ -322,13 +315,7 @@ void recurrence_rows(const cpu::RecurrenceArgs& args) {
             recur(a, b, now, i, args.reverse, h);
             turn<lanes>(b);
             T* const out = static_cast<T*>(args.out) + first;
-            if (args.stream && now == lanes && rows == lanes) {
-#pragma GCC unroll 16
-                for (int r = 0; r < lanes; ++r) b[r].stream(out + r * n);
-                continue;
-            }
-            for (int r = 0; r < rows; ++r)
-                now == lanes ? b[r].store(out + r * n) : b[r].store(out + r * n, now);
+            for (int r = 0; r < rows; ++r) put(b[r], out + r * n, now, args.stream);
         }
     }
     if (args.stream) stream_fence();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/cpu/canonical.h"
+#include "engine/cpu/kernels/row.h"
 #include "engine/cpu/kernels/run_steps.h"
 #include "engine/cpu/kernels/turn.h"
 #include "engine/cpu/scan_table.h"
@@ -36,12 +37,8 @@ MERCER_INLINE void store_turned(Vec<T> (&v)[scan_block], int now, int rows, bool
         turn<lanes>(square);
         T* const to = out + first;
         if (now == scan_block && rows == lanes) {
-            if (stream)
 #pragma GCC unroll 16
-                for (int r = 0; r < lanes; ++r) square[r].stream(to + r * apart);
-            else
-#pragma GCC unroll 16
-                for (int r = 0; r < lanes; ++r) square[r].store(to + r * apart);
+            for (int r = 0; r < lanes; ++r) put(square[r], to + r * apart, stream);
             continue;
         }
         // Backwards, the steps there are stand at the end of the block.
@@ -169,7 +166,7 @@ MERCER_INLINE void running_turned(const cpu::RunningArgs& args) {
                 if (now == scan_block) {
 #pragma GCC unroll 16
                     for (int k = 0; k < scan_block; k += wide)
-                        args.stream ? absolute(k).stream(index + k) : absolute(k).store(index + k);
+                        put(absolute(k), index + k, args.stream);
                 } else {
                     alignas(64) int64_t some[scan_block];
                     for (int k = 0; k < scan_block; k += wide) absolute(k).store(some + k);

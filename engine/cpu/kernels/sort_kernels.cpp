@@ -1,6 +1,8 @@
 // Sorting by radix on keys that order like the elements, least significant byte first, with the index as payload. Short
 // rows are merged. Traffic of a long row: for each of 4 (8) bytes of the key that is not the same for all, the items
 // once in and once out.
+#include <utility>
+
 #include "engine/cpu/sort_table.h"
 #include "engine/simd/vec.h"
 
@@ -96,9 +98,7 @@ Item* merge_sort(Item* x, Item* spare, int64_t n) {
                           end = i + 2 * width < n ? i + 2 * width : n;
             merge_from(x + i, x + middle, x + middle, x + end, spare + i, end - i);
         }
-        Item* t = x;
-        x = spare;
-        spare = t;
+        std::swap(x, spare);
     }
     return x;
 }
@@ -123,9 +123,7 @@ Item* radix_sort(Item* x, Item* spare, int64_t n) {
             begin += count;
         }
         for (int64_t i = 0; i < n; ++i) spare[place[int(x[i] >> shift) & 255]++] = x[i];
-        Item* t = x;
-        x = spare;
-        spare = t;
+        std::swap(x, spare);
     }
     return x;
 }
