@@ -4,6 +4,7 @@
 // Included by autograd/ops/entmax.cpp only.
 #pragma once
 
+#include <limits>
 #include <type_traits>
 
 #include "engine/functions.h"
@@ -29,14 +30,24 @@ void Entmax<kind>::vjp(Vjp<X>& c) {
         X q(cast(inside, c.dtype())), safe, l;  // p^(2−α) on the support; p; log p
         if constexpr (kind != EntmaxAlpha::two) safe = where(inside, p, one);
         if constexpr (kind == EntmaxAlpha::half_three) q = where(inside, sqrt(safe), zero);
+        // Of α > 2 as in entmax_steep.h: q is told from its largest, g from there.
+        X ratio = q, away = g;
         if constexpr (any) {
             l = log(safe);
-            q = where(inside, exp((2.0 - c.in(1)) * l), zero);
+            const X power = (2.0 - c.in(1)) * l;
+            const double most = c.dtype() == DType::f64 ? std::numeric_limits<double>::max()
+                                                        : std::numeric_limits<float>::max();
+            const Tensor t = where(inside, power.value(), Tensor::scalar(-most, c.dtype())),
+                         high = max(t, {attrs.axis}, true);
+            ratio = where(inside, exp(where(inside, power - X(high), zero)), zero);
+            away = g - X(gather(g.value(), argmax(t, attrs.axis, true), attrs.axis));
+            q = where(inside, minimum(exp(power), X(Tensor::scalar(most, c.dtype()))), zero);
         }
         const auto total = [&](const X& x) { return sum(x, {attrs.axis}, true); };
-        const X all = total(q), share = q / where(equal(all, 0), one, all);
+        const X all = total(ratio), share = ratio / where(equal(all, 0), one, all);
+        const X pull = where(inside, q * away, zero);
+        c.give(0, pull - share * total(pull));
         const X inner = where(inside, g, zero);
-        c.give(0, where(inside, q * (g - total(inner * share)), zero));
         if constexpr (any)
             if (c.wants(1)) {
                 const X epsilon = c.in(1) - 1.0;

@@ -65,6 +65,37 @@ TEST_CASE("entmax tends to the softmax, and so does its derivative by alpha") {
         CHECK(slope(1 + e) == doctest::Approx(slope(1)).epsilon(20 * e + 1e-6));
 }
 
+TEST_CASE("entmax above two keeps a weak element's weight and slope to full precision") {
+    const auto row = [](const std::vector<double>& x) {
+        return Tensor::from(x, {int64_t(x.size())});
+    };
+    // Two elements that are to have 1 − p and p, a distance apart that says so: dx₁ = −dx₀ = q₀q₁/(q₀ + q₁), q = p^{2−α}.
+    for (const auto& [alpha, p] : {std::pair{3.0, 1e-5}, {4.0, 1e-4}, {10.0, 0.01}, {30.0, 0.2}}) {
+        const double e = alpha - 1, rest = 1 - p, apart = (std::pow(rest, e) - std::pow(p, e)) / e,
+                     q0 = std::pow(rest, 1 - e), q1 = std::pow(p, 1 - e);
+        Tape tape;
+        const Var x = tape.watch(row({0.0, -apart}));
+        const Var y = entmax(x, Tensor::scalar(alpha, DType::f64));
+        const auto [dx] = tape.gradient(y, {x}, {.retain = true, .cotangents = {row({0.0, 1.0})}});
+        const auto [text] = tape.gradient(y, {x}, CreateGraph{{row({0.0, 1.0})}});
+        const double slope = 1 / (1 / q0 + 1 / q1);
+        CHECK(y.value().to_vector<double>()[1] == doctest::Approx(p).epsilon(1e-14 / p));
+        for (const Tensor& d : {dx, text.value()}) {
+            CHECK(d.to_vector<double>()[1] == doctest::Approx(slope).epsilon(1e-12));
+            CHECK(d.to_vector<double>()[0] == doctest::Approx(-slope).epsilon(1e-12));
+        }
+    }
+    // The weak element's q overflows; what is left does not. To 150 digits by mpmath.
+    Tape tape;
+    const Var x = tape.watch(row({1.0, 0.999999, 0.5})),
+              y = entmax(x, Tensor::scalar(1e5, DType::f64));
+    const auto [dx] = tape.gradient(y, {x}, {.cotangents = {row({1.0, 0.0, 5.0})}});
+    CHECK(y.value().to_vector<double>()[1] ==
+          doctest::Approx(2.3025916091489434e-5).epsilon(1e-10));
+    CHECK(dx.to_vector<double>()[0] == doctest::Approx(9.999869739248927).epsilon(1e-6));
+    CHECK(dx.to_vector<double>()[1] == -dx.to_vector<double>()[0]);
+}
+
 TEST_CASE("a large shift changes nothing, and what is masked has no weight and no gradient") {
     const auto for_each = [](auto check) {
         check([](const Var& x) { return sparsemax(x); });

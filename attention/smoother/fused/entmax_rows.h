@@ -28,7 +28,7 @@ T epsilon_of(const T* epsilon, int64_t row) {
 
 template <class T, Alpha alpha>
 MERCER_INLINE Distribution<T, alpha> distribution(const Statistics<T>& s, int64_t r, T epsilon) {
-    return {Threshold<T>{s.of[1][r], s.of[2][r]}, s.of[0][r], epsilon};
+    return {Threshold<T>{s.of[0][r], s.of[1][r], s.of[2][r]}, epsilon};
 }
 
 template <class T, Alpha alpha>
@@ -38,12 +38,12 @@ void threshold_rows(int64_t rows, int64_t columns, const T* z, int64_t row, cons
         const T top = largest_of(z, columns), epsilon = epsilon_of<T, alpha>(epsilons, r);
         const bool nothing = top == lower_end<T>;
         const Threshold<T> at =
-            nothing ? Threshold<T>{T(0), T(0)} : threshold<T, alpha>(z, columns, top, epsilon);
-        s.of[0][r] = top, s.of[1][r] = at.s, s.of[2][r] = at.sum;
+            nothing ? Threshold<T>{top, T(0), T(0)} : threshold<T, alpha>(z, columns, top, epsilon);
+        s.of[0][r] = at.top, s.of[1][r] = at.s, s.of[2][r] = at.sum;
         if (!for_alpha) continue;
         s.of[3][r] = s.of[4][r] = T(0);
         if (nothing) continue;
-        const Distribution<T, alpha> weight(at, top, epsilon);
+        const Distribution<T, alpha> weight(at, epsilon);
         const AlphaSlope<T> slope(epsilon);
         Canonical<T, SumOp> entropy, second;
         canonical_run<T>(

@@ -10,11 +10,15 @@ namespace {
 template <class T>
 struct AlphaSlope {
     Vec<T> eps;
-    bool limit;
+    bool limit, steep;
+    Vec<T> lowest;      // for ε > 1: log of the least p, whose power is the largest
     Vec<T> h, mean, k;  // H; Σ p·(p^{−ε} − 1), in the limit Σ pℓ²; log Σ p^{1−ε}
 
-    MERCER_INLINE explicit AlphaSlope(T epsilon)
-        : eps(epsilon), limit(epsilon < (sizeof(T) == 4 ? T(0x1p-11) : T(0x1p-26))) {}
+    MERCER_INLINE explicit AlphaSlope(T epsilon, T least = T(1))
+        : eps(epsilon),
+          limit(epsilon < (sizeof(T) == 4 ? T(0x1p-11) : T(0x1p-26))),
+          steep(epsilon > T(1)),
+          lowest(log(Vec<T>(least))) {}
 
     static MERCER_INLINE Vec<T> logarithm(Vec<T> p) {
         return log(select(p == Vec<T>(T(0)), Vec<T>(T(1)), p));
@@ -23,11 +27,15 @@ struct AlphaSlope {
     MERCER_INLINE void add(Vec<T> p, Vec<T>& h_part, Vec<T>& mean_part) const {
         const Vec<T> l = logarithm(p);
         h_part = fma(p, l, h_part);
-        mean_part = fma(p, limit ? l * l : expm1(-eps * l), mean_part);
+        if (steep)
+            mean_part =
+                mean_part + select(p == Vec<T>(T(0)), p, exp((l - lowest) * (Vec<T>(T(1)) - eps)));
+        else
+            mean_part = fma(p, limit ? l * l : expm1(-eps * l), mean_part);
     }
     MERCER_INLINE void set(T entropy, T second) {
         h = Vec<T>(entropy), mean = Vec<T>(second);
-        k = limit ? Vec<T>(T(0)) : log1p(mean);
+        k = limit ? Vec<T>(T(0)) : steep ? fma(Vec<T>(T(1)) - eps, lowest, log(mean)) : log1p(mean);
     }
     /// ∂p/∂α over p.
     MERCER_INLINE Vec<T> operator()(Vec<T> p) const {

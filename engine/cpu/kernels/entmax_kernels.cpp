@@ -25,7 +25,7 @@ void forward(const void* from, const void* alphas, void* to, int64_t rows, int64
         const T epsilon = alpha == Alpha::two          ? T(1)
                           : alpha == Alpha::half_three ? T(0.5)
                                                        : static_cast<const T*>(alphas)[r] - T(1);
-        const Distribution<T, alpha> weight(threshold<T, alpha>(x, n, top, epsilon), top, epsilon);
+        const Distribution<T, alpha> weight(threshold<T, alpha>(x, n, top, epsilon), epsilon);
         write_run(p, n, false, [&](int64_t i, int count) MERCER_STEP {
             return weight(load(x + i, count, T(0)));
         });
@@ -34,7 +34,10 @@ void forward(const void* from, const void* alphas, void* to, int64_t rows, int64
 
 template <class T>
 T alpha_gradient(const T* p, const T* g, int64_t n, T epsilon) {
-    AlphaSlope<T> slope(epsilon);
+    T least = T(1);
+    for (int64_t i = 0; i < n; ++i)
+        if (p[i] > T(0) && p[i] < least) least = p[i];
+    AlphaSlope<T> slope(epsilon, least);
     Canonical<T, SumOp> entropy, second;
     canonical_run<T>(
         n,
@@ -62,6 +65,11 @@ void backward(const void* p_rows, const void* alphas, const void* g_rows, void* 
         const T* g = static_cast<const T*>(g_rows) + r * n;
         const T epsilon =
             alpha == Alpha::any ? static_cast<const T*>(alphas)[r] - T(1) : T(0);  // else unused
+        if (dalphas) static_cast<T*>(dalphas)[r] = alpha_gradient(p, g, n, epsilon);
+        if (epsilon > T(1)) {
+            steep_gradient(p, g, n, epsilon, static_cast<T*>(to) + r * n);
+            continue;
+        }
         Canonical<T, SumOp> total, weighted;
         canonical_run<T>(
             n,
@@ -77,7 +85,6 @@ void backward(const void* p_rows, const void* alphas, const void* g_rows, void* 
             const Vec<T> q = escort_of<T, alpha>(load(p + i, count, T(0)), epsilon);
             return select(q == Vec<T>(T(0)), q, q * (load(g + i, count, T(0)) - mean));
         });
-        if (dalphas) static_cast<T*>(dalphas)[r] = alpha_gradient(p, g, n, epsilon);
     }
 }
 
@@ -102,11 +109,11 @@ void loss(const void* from, const void* targets, void* losses, void* tops, void*
         const T top = largest_of(x, n);
         const bool nothing = top == MaxOp::identity<T>;
         const Threshold<T> at =
-            nothing ? Threshold<T>{T(0), T(0)} : threshold<T, alpha>(x, n, top, epsilon);
-        static_cast<T*>(tops)[r] = top;
+            nothing ? Threshold<T>{top, T(0), T(0)} : threshold<T, alpha>(x, n, top, epsilon);
+        static_cast<T*>(tops)[r] = at.top;
         static_cast<T*>(shifts)[r] = at.s;
         static_cast<T*>(sums)[r] = at.sum;
-        const Distribution<T, alpha> weight(at, top, epsilon);
+        const Distribution<T, alpha> weight(at, epsilon);
         const Vec<T> t(top),
             coefficient(epsilon == T(0) ? T(1) : T(1) / (epsilon * (epsilon + T(1))));
         Canonical<T, SumOp> score, entropy;
@@ -139,8 +146,9 @@ void loss_gradient(const void* from, const void* targets, const void* tops, cons
         const T* x = static_cast<const T*>(from) + r * n;
         const T* y = static_cast<const T*>(targets) + r * n;
         const T top = static_cast<const T*>(tops)[r];
-        const Threshold<T> at{static_cast<const T*>(shifts)[r], static_cast<const T*>(sums)[r]};
-        const Distribution<T, alpha> weight(at, top, T(epsilon));
+        const Threshold<T> at{top, static_cast<const T*>(shifts)[r],
+                              static_cast<const T*>(sums)[r]};
+        const Distribution<T, alpha> weight(at, T(epsilon));
         const Vec<T> g(static_cast<const T*>(weights)[r]);
         const bool nothing = top == MaxOp::identity<T>;
         write_run(static_cast<T*>(to) + r * n, n, stream, [&](int64_t i, int count) MERCER_STEP {

@@ -4,12 +4,13 @@
 // s solves F(s) = Σ p_i = 1. F^ε is the 1/ε-norm of a, and a is convex in s: so for α ≤ 2 it is convex
 // (Minkowski) and Newton's method from s = 0, where F ≥ 1, climbs to s without passing it, for α = 2
 // in finitely many steps. Its step, (F − F^{1−ε})/(ε Σ p^{2−α}), tends to F log F/F for ε → 0: the
-// softmax is a limit, not a case. For α > 2 a bracket and bisection guard it.
+// softmax is a limit, not a case. For α > 2 see entmax_steep.h.
 // What has no weight at some s has none at a larger one: after the row's largest only what may have
 // weight is kept, and for 1 < α < 2 once more, at the root of Σ a^m, m the integer from 1/ε up. As
 // a ≤ 1 that is a smaller sum, its root a smaller s, and its powers are products.
 #pragma once
 
+#include "engine/cpu/kernels/entmax_steep.h"
 #include "engine/cpu/kernels/row.h"
 
 namespace mercer::MERCER_ISA {
@@ -49,20 +50,20 @@ T power(T base, T exponent) {
     return number(exp(Vec<T>(exponent) * log(Vec<T>(base))));
 }
 
-/// s, and F there.
-template <class T>
-struct Threshold {
-    T s, sum;
-};
-
 /// The weight of an element x_i.
 template <class T, Alpha alpha>
 struct Distribution {
-    Vec<T> top, shift, scale;
+    Vec<T> top, shift, scale, base;
     T epsilon;
-    MERCER_INLINE Distribution(Threshold<T> at, T largest, T e)
-        : top(largest), shift(at.s), scale(T(1) / at.sum), epsilon(e) {}
+    MERCER_INLINE Distribution(Threshold<T> at, T e)
+        : top(at.top),
+          shift(at.s),
+          scale(T(1) / at.sum),
+          base(alpha == Alpha::any && e > T(1) ? power(at.s, e) : T(0)),
+          epsilon(e) {}
     MERCER_INLINE Vec<T> operator()(Vec<T> x) const {
+        if constexpr (alpha == Alpha::any)
+            if (epsilon > T(1)) return steep_weight(x - top, shift, base, epsilon) * scale;
         return weight<T, alpha>((x - top) - shift, epsilon).p * scale;
     }
 };
@@ -167,7 +168,7 @@ template <class T, Alpha alpha>
 Threshold<T> threshold(const T* row, int64_t length, T top, T epsilon) {
     constexpr T precision = sizeof(T) == 4 ? T(0x1p-23) : T(0x1p-52), one = T(1);
     // Were all equal, p = 1/n: s = (1 − n^{−ε})/ε, log n for ε = 0. It cannot be more.
-    T low = T(0), high;
+    T high;
     if constexpr (alpha == Alpha::two) {
         high = one - one / T(length);
     } else if constexpr (alpha == Alpha::half_three) {
@@ -184,6 +185,8 @@ Threshold<T> threshold(const T* row, int64_t length, T top, T epsilon) {
         candidates.keep(top, s - (one + T(8) * precision) / epsilon);
     };
     if (epsilon > T(0)) keep();
+    if constexpr (alpha == Alpha::any)
+        if (epsilon > one) return steep_threshold(candidates.x, candidates.n, top, epsilon);
     if (alpha == Alpha::any && epsilon > T(1) / T(64) && epsilon < one) {
         int m = int(one / epsilon);
         m += T(m) * epsilon < one;
@@ -210,13 +213,9 @@ Threshold<T> threshold(const T* row, int64_t length, T top, T epsilon) {
         sum = total.total();
         if (epsilon == T(0)) break;  // any s will do: the sum divides
         // From below the sum falls to 1; where it does not, rounding is all that moves it.
-        if (epsilon <= one && !(sum > one && sum < before)) break;
+        if (!(sum > one && sum < before)) break;
         const T slope = escorts.total();
         if (!(sum - one > T(2) * precision || one - sum > T(2) * precision)) break;
-        if (sum > one)
-            low = s;
-        else
-            high = s;
         T step;
         if (alpha == Alpha::two)
             step = (sum - one) / slope;
@@ -224,18 +223,11 @@ Threshold<T> threshold(const T* row, int64_t length, T top, T epsilon) {
             step = (sum - number(sqrt(Vec<T>(sum)))) / (epsilon * slope);
         else
             step = (sum - power(sum, one - epsilon)) / (epsilon * slope);
-        T next = s + step;
-        if (epsilon <= one) {
-            if (!(next > s)) break;
-            if (next > high) next = high;
-        } else {
-            const bool halve = round % 2 == 1;
-            if (halve || !(next > low && next < high)) next = low + (high - low) / T(2);
-            if (next == s || high - low <= precision * high) break;
-        }
-        s = next;
+        const T next = s + step;
+        if (!(next > s)) break;
+        s = next > high ? high : next;
     }
-    return {s, sum};
+    return {top, s, sum};
 }
 
 }  // namespace
