@@ -219,7 +219,8 @@ private:
 
 Json read_spec(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
-    if (!file) throw IoError("eval", "cannot open the specification '" + path.string() + "'");
+    if (!file || std::filesystem::is_directory(path))
+        throw IoError("eval", "cannot open the specification '" + path.string() + "'");
     std::string bytes((std::istreambuf_iterator<char>(file)), {});
     if (file.bad()) throw IoError("eval", "cannot read the specification '" + path.string() + "'");
     try {

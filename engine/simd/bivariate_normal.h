@@ -14,6 +14,13 @@
 
 namespace mercer::MERCER_ISA {
 
+/// Beyond ±40 densities vanish; and infinities would meet.
+template <class V>
+MERCER_INLINE V held(V x) {
+    const V far(typename V::Scalar(40));
+    return minimum(maximum(x, -far), far);
+}
+
 /// Ten of the twenty Gauss–Legendre nodes on [−1, 1] (the others are their negatives), and their weights. The arrays are
 /// local: a device has no static ones of the host's.
 struct GaussNodes {
@@ -96,7 +103,7 @@ MERCER_INLINE Vec<double> bivariate_strong(Vec<double> x, Vec<double> y, Vec<dou
 
 template <class T>
 MERCER_OUTLINE Vec<double> bivariate_normal_cdf_for(Vec<double> h, Vec<double> k, Vec<double> rho) {
-    const Vec<double> zero(0.0), one(1.0), x = clamp(h, -40.0, 40.0), y = clamp(k, -40.0, 40.0);
+    const Vec<double> zero(0.0), one(1.0), x = held(h), y = held(k);
     const auto strong = abs(rho) > Vec<double>(0.925);
     const Vec<double> r = select(strong, zero, rho);
     Vec<double> p = bivariate_moderate(x, y, r);
@@ -107,6 +114,7 @@ MERCER_OUTLINE Vec<double> bivariate_normal_cdf_for(Vec<double> h, Vec<double> k
 /// e^(−(h² − 2ρhk + k²)/2(1 − ρ²))/(2π √(1 − ρ²)), with h² − 2ρhk + k² = (h − ρk)² + (1 − ρ²)k².
 template <class T>
 MERCER_OUTLINE Vec<double> bivariate_normal_pdf_for(Vec<double> h, Vec<double> k, Vec<double> rho) {
+    h = held(h), k = held(k);
     const Vec<double> one(1.0), s = (one - rho) * (one + rho), e = fma(-rho, k, h);
     const Vec<double> q = fma(k, k, e * e / s) * Vec<double>(-0.5);
     return exp(q) * Vec<double>(0.15915494309189533577) / sqrt(s);
@@ -125,7 +133,7 @@ template <class V>
 MERCER_INLINE Dual<V> bivariate_normal_pdf(Dual<V> h, Dual<V> k, Dual<V> rho) {
     const V one(typename V::Scalar(1)), p = bivariate_normal_pdf(h.v, k.v, rho.v);
     const V r = one / ((one - rho.v) * (one + rho.v));
-    const V u = h.v - rho.v * k.v, v = k.v - rho.v * h.v;
+    const V x = held(h.v), z = held(k.v), u = x - rho.v * z, v = z - rho.v * x;
     Dual<V> y(p);
     follow(y, h, [&] { return -p * r * u; });
     follow(y, k, [&] { return -p * r * v; });
@@ -135,9 +143,10 @@ MERCER_INLINE Dual<V> bivariate_normal_pdf(Dual<V> h, Dual<V> k, Dual<V> rho) {
 template <class V>
 MERCER_INLINE Dual<V> bivariate_normal_cdf(Dual<V> h, Dual<V> k, Dual<V> rho) {
     const V one(typename V::Scalar(1)), r = one / sqrt((one - rho.v) * (one + rho.v));
+    const V x = held(h.v), z = held(k.v);
     Dual<V> y(bivariate_normal_cdf(h.v, k.v, rho.v));
-    follow(y, h, [&] { return normal_pdf(h.v) * normal_cdf((k.v - rho.v * h.v) * r); });
-    follow(y, k, [&] { return normal_pdf(k.v) * normal_cdf((h.v - rho.v * k.v) * r); });
+    follow(y, h, [&] { return normal_pdf(x) * normal_cdf((z - rho.v * x) * r); });
+    follow(y, k, [&] { return normal_pdf(z) * normal_cdf((x - rho.v * z) * r); });
     follow(y, rho, [&] { return bivariate_normal_pdf(h.v, k.v, rho.v); });
     return y;
 }

@@ -29,12 +29,14 @@ MERCER_INLINE Dual<V> atan(Dual<V> x) {
     const V one(typename V::Scalar(1));
     return x.through(atan(x.v), one / fma(x.v, x.v, one));
 }
-/// (x dy − y dx)/(x² + y²), with both scaled by the larger; NaN at the origin.
+/// (x dy − y dx)/(x² + y²), with both scaled by the larger; NaN at the origin, 0 at infinity.
 template <class V>
 MERCER_INLINE Dual<V> atan2(Dual<V> y, Dual<V> x) {
     const V zero(typename V::Scalar(0)), size = maximum(abs(x.v), abs(y.v));
     const V a = x.v / size, b = y.v / size, n = size * fma(a, a, b * b);
-    Dual<V> angle = y.through(zero, a / n) - x.through(zero, b / n);
+    const auto far = size == V(typename V::Scalar(__builtin_inf()));
+    Dual<V> angle =
+        y.through(zero, select(far, zero, a / n)) - x.through(zero, select(far, zero, b / n));
     angle.v = atan2(y.v, x.v);
     return angle;
 }

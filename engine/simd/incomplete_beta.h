@@ -119,9 +119,12 @@ MERCER_OUTLINE Vec<double> betaincinv_for(Vec<double> a, Vec<double> b, Vec<doub
         z * sqrt(l + h) / h - (rb - ra) * (l + Vec<double>(5.0 / 6) - two / (h * Vec<double>(3.0)));
     t = select(a >= one && b >= one && l + h > zero, log(a / b) - (w + w), t);
     Vec<double> odds = exp(clamp(t, -700.0, 700.0));
+    const auto share_of = [&](Vec<double> o) {  // 1 beyond the largest odds
+        return select(o == infinity<double>(), one, o / (one + o));
+    };
     auto active = inside;
     for (int i = 0; i < 100 && any(active); ++i) {
-        const Vec<double> x = odds / (one + odds), y = one / (one + odds);
+        const Vec<double> x = share_of(odds), y = one / (one + odds);
         const Tails<Vec<double>> tails = beta_tails<Vec<double>>(a, b, x, y);
         const Vec<double> f = select(left, tails.lower, tails.upper), r = f / target;
         const Vec<double> q = log1p((f - target) / target);
@@ -132,7 +135,7 @@ MERCER_OUTLINE Vec<double> betaincinv_for(Vec<double> a, Vec<double> b, Vec<doub
         odds = select(active, odds * exp(step), odds);
         active = active && abs(step) > Vec<double>(0x1p-51);
     }
-    const Vec<double> x = odds / (one + odds);
+    const Vec<double> x = share_of(odds);
     const Vec<double> edge = select(shapes && (p == zero || p == one), p, quiet_nan<double>());
     return select(inside, x, edge);
 }

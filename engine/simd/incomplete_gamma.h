@@ -175,7 +175,11 @@ MERCER_OUTLINE Vec<double> gammaincinv_for(Vec<double> a, Vec<double> p) {
     const Vec<double> r = one / (a * Vec<double>(9.0));
     const Vec<double> root = fma(normal_icdf(p), sqrt(r), one - r);
     x = select(a >= one && root > Vec<double>(0.2), a * root * root * root, x);
-    auto active = inside;
+    // So small a root is all power law, and may be subnormal or 0.
+    const auto faint = inside && power < a * Vec<double>(-690.0);
+    x = select(faint, exp(power / a), x);
+    auto active = inside && !faint;
+    Vec<double> low = zero, high(infinity<double>());  // the root is between
     for (int i = 0; i < 100 && any(active); ++i) {
         const Tails<Vec<double>> t = gamma_tails<Vec<double>>(a, x);
         const Vec<double> f = select(left, t.lower, -t.upper);
@@ -185,9 +189,15 @@ MERCER_OUTLINE Vec<double> gammaincinv_for(Vec<double> a, Vec<double> p) {
         const Vec<double> l = select(r > Vec<double>(0.5) && r < Vec<double>(2.0),
                                      log1p((abs(f) - target) / target), log(r));
         const Vec<double> step = clamp(-l * f / slope, -50.0, 2.0);
-        const Vec<double> next = x * exp(step);
-        x = select(active, next, x);
-        active = active && abs(step) > Vec<double>(0x1p-51);
+        // Where the tail vanishes there is no step, and beyond one that does not help.
+        const auto before = select(left, t.lower, target) < select(left, target, t.upper);
+        low = select(before, x, low), high = select(before, high, x);
+        const Vec<double> next = x * exp(step), half = sqrt(low) * sqrt(high);
+        const auto lost = !(abs(step) < Vec<double>(0.1)) && !(next > low && next < high);
+        const auto ends = low > zero && high < infinity<double>();
+        const Vec<double> away = x * select(before, Vec<double>(1.5), Vec<double>(0.5));
+        x = select(active, select(lost, select(ends, half, away), next), x);
+        active = active && (lost || abs(step) > Vec<double>(0x1p-51));
     }
     x = select(p == zero && a > zero, zero, select(p == one && a > zero, infinity<double>(), x));
     return select(inside || (a > zero && (p == zero || p == one)), x, quiet_nan<double>());

@@ -11,6 +11,7 @@
 
 #include "autograd/functions.h"
 #include "autograd/tape.h"
+#include "engine/error.h"
 #include "tests/support/beta_oracle.h"
 #include "tests/support/emulated.h"
 #include "tests/support/gamma_oracle.h"
@@ -242,4 +243,44 @@ TEST_CASE("special functions of several arguments: limits") {
     CHECK(three(bivariate_normal_cdf, 0, 0, -1) == 0);
     CHECK(std::isnan(three(bivariate_normal_cdf, 0, 0, 1.5)));
     CHECK(std::isnan(three(bivariate_normal_cdf, nan, 0, 0.5)));
+}
+
+TEST_CASE("inverses where a tail or the root vanishes") {
+    const auto row = [](const Point& x) { return Tensor::from(x, {int64_t(x.size())}); };
+    // Roots below the smallest number are 0, subnormal ones keep what digits they have; mpmath.
+    const Point small = gammaincinv(row({0.01, 0.0888, 231.07708469395325, 1e5}),
+                                    row({1e-4, 3.63e-29, 1.9049948188139988e-262, 5e-324}))
+                            .to_vector<double>();
+    CHECK(small[0] == 0);
+    CHECK(small[1] > 3.0e-321);
+    CHECK(small[1] < 3.5e-321);
+    CHECK(small[2] == doctest::Approx(6.5455084663113276).epsilon(1e-12));
+    CHECK(gammainc(row({1e5}), row({small[3]})).to_vector<double>()[0] < 1e-300);
+    for (double p : {1 - 0x1p-11, 1 - 0x1p-52})
+        CHECK(betaincinv(row({2}), row({0.01}), row({p})).to_vector<double>()[0] == 1);
+}
+
+TEST_CASE("derivatives far out") {
+    const double inf = HUGE_VAL;
+    const auto gradient = [](auto f, const Point& at) {
+        Tape tape;
+        std::vector<Var> x;
+        for (double v : at) x.push_back(tape.watch(Tensor::scalar(v, DType::f64)));
+        Point out;
+        for (const Tensor& g : tape.gradient(f(x), x)) out.push_back(g.item<double>());
+        return out;
+    };
+    const auto angle = [](const std::vector<Var>& x) { return atan2(x[0], x[1]); };
+    const auto both = [](const std::vector<Var>& x) {
+        return bivariate_normal_cdf(x[0], x[1], x[2]);
+    };
+    for (const Point& at : {Point{1, inf}, {inf, 1}, {-inf, inf}})
+        CHECK(gradient(angle, at) == Point{0, 0});
+    CHECK(gradient(both, {inf, inf, 0.5}) == Point{0, 0, 0});
+    CHECK(gradient(both, {inf, -inf, 0}) == Point{0, 0, 0});
+    const auto sign = [](const std::vector<Var>& x) { return softsign(x[0]); };
+    for (double x : {1e3, -1e8, 1e16})
+        CHECK(gradient(sign, {x})[0] ==
+              doctest::Approx(1 / ((1 + std::fabs(x)) * (1 + std::fabs(x)))).epsilon(1e-15));
+    CHECK_THROWS_AS(cholesky(Tensor::full({1, 1}, inf, DType::f64)), Error);
 }

@@ -147,7 +147,7 @@ int64_t cholesky(int64_t n, T* a, int64_t a_row) {
         else
             update<1>(i, whole ? first : 0, n, a, a_row);
         T* row = a + i * a_row;
-        if (!(row[i] > T(0))) return i;
+        if (!(row[i] > T(0) && row[i] < T(__builtin_inf()))) return i;
         const Vec<T> pivot(root(row[i]));
         for (int64_t c = i; c < n; c += lanes) {
             const int count = int(n - c < lanes ? n - c : lanes);
