@@ -6,7 +6,6 @@
 #include <span>
 #include <string_view>
 #include <utility>
-#include <utility>
 #include <vector>
 
 #include "engine/loss_reduction.h"

@@ -14,7 +14,6 @@
 #include "engine/ops/pointwise/ratio.h"
 #include "engine/ops/pointwise/rectifier.h"
 #include "engine/ops/pointwise/rounding.h"
-#include "engine/ops/pointwise/special.h"
 #include "engine/ops/pointwise/special_bivariate.h"
 #include "engine/ops/pointwise/special_gamma.h"
 #include "engine/ops/pointwise/special_incomplete_beta.h"

@@ -225,15 +225,13 @@ namespace builtin {
 
 #define FUNCTION(name, types, signature, latex, parity, source) \
     {#name, latex, signature, Parity::parity, source, nullptr, ""},
-#define POINTWISE(name, formula, arity, family, latex, domain, cost) \
-    {#name,                                                          \
-     latex,                                                          \
-     arity == 1   ? "x"                                              \
-     : arity == 2 ? "a, b"                                           \
-                  : "a, b, c",                                       \
-     Parity::bits,                                                   \
-     "engine/ops/pointwise/" #family ".h",                           \
-     &builtin::name##_op,                                            \
+#define POINTWISE(name, formula, arity, family, parameters, latex, domain, cost) \
+    {#name,                                                                      \
+     latex,                                                                      \
+     parameters,                                                                 \
+     Parity::bits,                                                               \
+     "engine/ops/pointwise/" #family ".h",                                       \
+     &builtin::name##_op,                                                        \
      domain},
 std::span<const OperationInfo> operations() {
     static constexpr OperationInfo list[] = {

@@ -1,35 +1,10 @@
 // AVX2 with FMA: 32-byte registers.
 #pragma once
 
-#include <immintrin.h>
-
 #define MERCER_REGISTER_BYTES 32
-#include "engine/simd/register.h"
+#include "engine/simd/x86.h"
 
 namespace mercer::MERCER_ISA::native {
-
-MERCER_INLINE Register<float> fma(Register<float> a, Register<float> b, Register<float> c) {
-    return _mm256_fmadd_ps(a, b, c);
-}
-MERCER_INLINE Register<double> fma(Register<double> a, Register<double> b, Register<double> c) {
-    return _mm256_fmadd_pd(a, b, c);
-}
-MERCER_INLINE Register<float> sqrt(Register<float> a) { return _mm256_sqrt_ps(a); }
-MERCER_INLINE Register<double> sqrt(Register<double> a) { return _mm256_sqrt_pd(a); }
-
-// GCC does not always find them.
-MERCER_INLINE Register<float> larger(Register<float> a, Register<float> b) {
-    return _mm256_max_ps(a, b);
-}
-MERCER_INLINE Register<double> larger(Register<double> a, Register<double> b) {
-    return _mm256_max_pd(a, b);
-}
-MERCER_INLINE Register<float> smaller(Register<float> a, Register<float> b) {
-    return _mm256_min_ps(a, b);
-}
-MERCER_INLINE Register<double> smaller(Register<double> a, Register<double> b) {
-    return _mm256_min_pd(a, b);
-}
 
 MERCER_INLINE Register<int32_t> first(int count, int32_t) {
     return Register<int32_t>{0, 1, 2, 3, 4, 5, 6, 7} < (count - Register<int32_t>{});

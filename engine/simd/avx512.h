@@ -1,35 +1,10 @@
 // AVX-512 (F, DQ, BW, VL): 64-byte registers.
 #pragma once
 
-#include <immintrin.h>
-
 #define MERCER_REGISTER_BYTES 64
-#include "engine/simd/register.h"
+#include "engine/simd/x86.h"
 
 namespace mercer::MERCER_ISA::native {
-
-MERCER_INLINE Register<float> fma(Register<float> a, Register<float> b, Register<float> c) {
-    return _mm512_fmadd_ps(a, b, c);
-}
-MERCER_INLINE Register<double> fma(Register<double> a, Register<double> b, Register<double> c) {
-    return _mm512_fmadd_pd(a, b, c);
-}
-MERCER_INLINE Register<float> sqrt(Register<float> a) { return _mm512_sqrt_ps(a); }
-MERCER_INLINE Register<double> sqrt(Register<double> a) { return _mm512_sqrt_pd(a); }
-
-// GCC does not always find them.
-MERCER_INLINE Register<float> larger(Register<float> a, Register<float> b) {
-    return _mm512_max_ps(a, b);
-}
-MERCER_INLINE Register<double> larger(Register<double> a, Register<double> b) {
-    return _mm512_max_pd(a, b);
-}
-MERCER_INLINE Register<float> smaller(Register<float> a, Register<float> b) {
-    return _mm512_min_ps(a, b);
-}
-MERCER_INLINE Register<double> smaller(Register<double> a, Register<double> b) {
-    return _mm512_min_pd(a, b);
-}
 
 constexpr int second_if_nan = 0x11;  // of quiet and of signalling ones
 MERCER_INLINE Register<float> or_nan(Register<float> a, Register<float> b) {

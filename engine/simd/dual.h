@@ -148,18 +148,12 @@ MERCER_INLINE Dual<V> tanh(Dual<V> a) {
     const V t = tanh(a.v);
     return a.through(t, V(typename V::Scalar(1)) - t * t);
 }
-/// erf'(x) = 2/√π · exp(−x²)
-template <class V>
-MERCER_INLINE Dual<V> erf(Dual<V> a) {
-    using S = typename V::Scalar;
-    return a.through(erf(a.v), V(S(1.1283791670955126)) * exp(-(a.v * a.v)));
-}
-/// d(xʸ) = y·xʸ⁻¹ dx + xʸ·log x dy; the second term is 0 where x = 0 and y > 0 (its limit).
+/// d(xʸ) = y·xʸ⁻¹ dx + xʸ·log x dy; the second term is 0 where x = 0 and y ≥ 0 (its limit, of y > 0).
 template <class V>
 MERCER_INLINE Dual<V> pow(Dual<V> a, Dual<V> b) {
     const V zero(typename V::Scalar(0)), one(typename V::Scalar(1)), p = pow(a.v, b.v);
     const V slope_x = select(b.v == zero, zero, b.v * pow(a.v, b.v - one));
-    const V slope_y = p * select(a.v == zero, zero, log(select(a.v == zero, one, a.v)));
+    const V slope_y = p * log(select(a.v == zero && b.v >= zero, one, a.v));
     Dual<V> y = a.through(zero, slope_x) + b.through(zero, slope_y);
     y.v = p;
     return y;

@@ -13,12 +13,19 @@ MERCER_INLINE Dual<V> exp_minus_square(Dual<V> x) {
     const V e = exp_minus_square(x.v);
     return chain(x, e, [&] { return V(typename V::Scalar(-2)) * x.v * e; });
 }
-/// erfc' = −2/√π e^(−x²)
+/// erf' = 2/√π e^(−x²)
+template <class V>
+MERCER_INLINE V erf_slope(V x) {
+    return V(typename V::Scalar(1.12837916709551257390)) * exp_minus_square(x);
+}
+template <class V>
+MERCER_INLINE Dual<V> erf(Dual<V> x) {
+    return chain(x, erf(x.v), [&] { return erf_slope(x.v); });
+}
+/// erfc' = −erf'
 template <class V>
 MERCER_INLINE Dual<V> erfc(Dual<V> x) {
-    using S = typename V::Scalar;
-    return chain(x, erfc(x.v),
-                 [&] { return V(S(-1.12837916709551257390)) * exp_minus_square(x.v); });
+    return chain(x, erfc(x.v), [&] { return -erf_slope(x.v); });
 }
 /// φ' = −x φ
 template <class V>

@@ -36,6 +36,9 @@ TEST_CASE("a call by name is the call by hand, defaults and derivative included"
     const Var w = other.watch(x);
     const auto [by_hand] = other.gradient(sum(square(softmax(w))), {w});
     CHECK(difference(by_name, by_hand) == "");
+    const Var in =
+        call(callable("clamp"), {{"high", {Var(x * 0.0)}}, {"low", {Var(x)}}, {"x", {v}}}, {})[0];
+    CHECK(difference(in.value(), minimum(x, x * 0.0)) == "");
     const Var both = call(callable("stack"), {{"xs", {v, v}}}, {{"axis", 1.0}})[0];
     CHECK(both.shape() == Shape{3, 2, 4});
 }

@@ -16,7 +16,6 @@ Var call(const std::string& name, Vars x) {
 #define CALL_1(function) function(x[0])
 #define CALL_2(function) function(x[0], x[1])
 #define CALL_3(function) function(x[0], x[1], x[2])
-#define CALL_3(function) function(x[0], x[1], x[2])
 #define POINTWISE(function, formula, arity, ...) \
     if (name == #function) return CALL_##arity(function);
 #include "engine/ops/ops.def"

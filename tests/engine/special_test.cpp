@@ -282,5 +282,21 @@ TEST_CASE("derivatives far out") {
     for (double x : {1e3, -1e8, 1e16})
         CHECK(gradient(sign, {x})[0] ==
               doctest::Approx(1 / ((1 + std::fabs(x)) * (1 + std::fabs(x)))).epsilon(1e-15));
+    for (double x : {6.0, -20.0, 26.0})  // x² has lost digits
+        CHECK(gradient([](const std::vector<Var>& v) { return erf(v[0]); }, {x})[0] ==
+              -gradient([](const std::vector<Var>& v) { return erfc(v[0]); }, {x})[0]);
+    CHECK(gradient([](const std::vector<Var>& v) { return erf(v[0]); }, {-20})[0] ==
+          doctest::Approx(2.1610374743867985e-174).epsilon(1e-15));
+    const auto power = [](const std::vector<Var>& x) { return pow(x[0], x[1]); };
+    CHECK(gradient(power, {0, -1}) == Point{-inf, -inf});
+    CHECK(gradient(power, {0, 0}) == Point{0, 0});
+    CHECK(gradient(power, {0, 2}) == Point{0, 0});
     CHECK_THROWS_AS(cholesky(Tensor::full({1, 1}, inf, DType::f64)), Error);
+}
+
+TEST_CASE("clamp between ends out of order is min(max(x, low), high)") {
+    const Tensor x = Tensor::from(std::vector<double>{-1, 0, 1.5, 3}),
+                 low = Tensor::scalar(2, DType::f64), high = Tensor::scalar(1, DType::f64);
+    const Tensor y = clamp(x, low, high);
+    for (int64_t i = 0; i < 4; ++i) CHECK(y.data<double>()[i] == 1);
 }

@@ -5,11 +5,12 @@
 
 namespace mercer::MERCER_ISA::formula {
 
-/// For low ≤ high; the derivative goes to x inside, ends included, and to the end that holds outside.
+/// The derivative goes to x inside, ends included, and to the end that holds outside: high, where low is above it.
 struct Clamp {
     template <class V>
     static MERCER_INLINE V f(V x, V low, V high) {
-        return select(x < low, low, select(x > high, high, x));
+        const V raised = select(x < low, low, x);
+        return select(raised > high, high, raised);
     }
 };
 /// a at t = 0 and b at t = 1, exactly.

@@ -1,4 +1,4 @@
-// erfc, erfinv and the normal distribution; method and derivatives stand in engine/simd/normal.h.
+// erf, erfc, erfinv and the normal distribution; method and derivatives stand in engine/simd/normal.h.
 #pragma once
 
 #include "engine/ops/pointwise/needs.h"
@@ -6,6 +6,9 @@
 
 namespace mercer::MERCER_ISA::formula {
 
+struct Erf {
+    static MERCER_INLINE auto f(auto x) { return erf(x); }
+};
 struct Erfc {
     static MERCER_INLINE auto f(auto x) { return erfc(x); }
 };

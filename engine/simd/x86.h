@@ -1,0 +1,33 @@
+// What AVX2 and AVX-512 call alike but for the width of a register: MERCER_MM(op) is _mm256_op or _mm512_op.
+#pragma once
+
+#include <immintrin.h>
+
+#include "engine/simd/register.h"
+
+#if MERCER_REGISTER_BYTES == 64
+#define MERCER_MM(op) _mm512_##op
+#else
+#define MERCER_MM(op) _mm256_##op
+#endif
+
+namespace mercer::MERCER_ISA::native {
+
+// The compiler does not always find the last two.
+#define MERCER_X86(T, suffix)                                                             \
+    MERCER_INLINE Register<T> fma(Register<T> a, Register<T> b, Register<T> c) {          \
+        return MERCER_MM(fmadd_##suffix)(a, b, c);                                        \
+    }                                                                                     \
+    MERCER_INLINE Register<T> sqrt(Register<T> a) { return MERCER_MM(sqrt_##suffix)(a); } \
+    MERCER_INLINE Register<T> larger(Register<T> a, Register<T> b) {                      \
+        return MERCER_MM(max_##suffix)(a, b);                                             \
+    }                                                                                     \
+    MERCER_INLINE Register<T> smaller(Register<T> a, Register<T> b) {                     \
+        return MERCER_MM(min_##suffix)(a, b);                                             \
+    }
+MERCER_X86(float, ps)
+MERCER_X86(double, pd)
+#undef MERCER_X86
+#undef MERCER_MM
+
+}  // namespace mercer::MERCER_ISA::native
