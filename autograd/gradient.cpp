@@ -11,7 +11,7 @@ namespace mercer {
 void accumulate(Tensor& a, Tensor b) {
     if (!a.defined())
         a = std::move(b);
-    else if (a.storage().unique() && a.is_contiguous() && b.shape() == a.shape())
+    else if (a.storage().alone() && a.is_contiguous() && b.shape() == a.shape())
         add_in_place(a, b);
     else
         a = add(a, b);

@@ -92,11 +92,12 @@ private:
             refuse("dtype", "must be \"f32\" or \"f64\"");
     }
 
-    Tensor read(const std::string& field, const Json& value) const {
+    // In `dtype`, if one is asked for.
+    Tensor read(const std::string& field, const Json& value, DType dtype) const {
         const std::string& name = text(field, value);
         if (!in_.contains(name)) refuse(field, "the input file has no tensor '" + name + "'");
         const Tensor x = in_.read(name);
-        return dtype_ && is_floating(x.dtype()) ? cast(x, *dtype_) : x;
+        return dtype_ && is_floating(x.dtype()) ? cast(x, dtype) : x;
     }
 
     void read_inputs(const Callable& function) {
@@ -106,7 +107,7 @@ private:
             std::vector<Var>& list = operands_[name];
             const bool watched = gradients.contains(name) && function.differentiable;
             const auto add = [&](const Json& item) {
-                const Tensor x = read(field, item);
+                const Tensor x = read(field, item, dtype_.value_or(DType::f32));
                 if (watched && !is_floating(x.dtype()))
                     refuse("gradients." + field.substr(field.find('.') + 1),
                            "is " + std::string(name_of(x.dtype())) + ", which has no gradient");
@@ -131,7 +132,8 @@ private:
 
     static void put(io::TensorMap& out, const std::string& field, const std::string& name,
                     const Tensor& value) {
-        if (!out.emplace(name, value).second)
+        // Dense here: what is too large is this entry's fault.
+        if (!out.emplace(name, value.contiguous()).second)
             refuse(field, "the name '" + name + "' is used twice");
     }
 
@@ -193,10 +195,8 @@ private:
             refuse("cotangents", "are needed: the result is no scalar");
         }
         Var total;
-        for (const auto& [result, value] : cotangents.items()) {
-            const std::string field = "cotangents." + result;
-            const Var& y = results[result_place(function, field, result, results.size())];
-            const Tensor u = read(field, value);
+        const auto add = [&](const std::string& field, const Var& y, const Json& value) {
+            const Tensor u = read(field, value, y.dtype());
             if (!(u.shape() == y.shape()) || u.dtype() != y.dtype())
                 refuse(field, "is " + std::string(name_of(u.dtype())) + to_string(u.shape()) +
                                   ", the result " + std::string(name_of(y.dtype())) +
@@ -205,6 +205,21 @@ private:
                 refuse(field, "the result does not depend on the inputs that gradients name");
             const Var term = sum(y * Var(u));
             total = total.defined() ? total + term : term;
+        };
+        for (const auto& [result, value] : cotangents.items()) {
+            const std::string field = "cotangents." + result;
+            const size_t place = result_place(function, field, result, results.size());
+            if (!function.result_list) {
+                add(field, results[place], value);
+                continue;
+            }
+            // As the results are called: name/0, name/1, …; or by a list of names.
+            if (value.is_array() && value.size() != results.size())
+                refuse(field, "must have " + std::to_string(results.size()) + " names");
+            for (size_t k = 0; k < results.size(); ++k)
+                add(field, results[k],
+                    value.is_array() ? value[k]
+                                     : Json(text(field, value) + "/" + std::to_string(k)));
         }
         return total;
     }

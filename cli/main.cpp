@@ -95,7 +95,9 @@ int parse_and_run(int argc, char** argv) {
         "name},\n"
         "\"cotangents\": {result: tensor}, \"gradients\": {argument: name}, \"dtype\": "
         "\"f32|f64\"}, or a list\n"
-        "of them, whose results get the prefix 0/, 1/, ... `mercer ops` says what there is.");
+        "of them, whose results get the prefix 0/, 1/, ... A result that is a list (split) has one "
+        "name for\n"
+        "all, with /0, /1, ... behind. `mercer ops` says what there is.");
     eval->add_option("spec", eval_options.spec, "What to compute")
         ->required()
         ->type_name("SPEC.json");

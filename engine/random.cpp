@@ -35,7 +35,7 @@ Tensor filled(const char* name, const Shape& shape, DType dtype, Kernel kernel) 
 }  // namespace
 
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
-    const baseline::Philox p(counter[0], counter[1], counter[2], counter[3], key[0], key[1]);
+    const MERCER_ISA::Philox p(counter[0], counter[1], counter[2], counter[3], key[0], key[1]);
     return {p.c[0], p.c[1], p.c[2], p.c[3]};
 }
 
@@ -62,7 +62,8 @@ Tensor randn(Key key, const Shape& shape, DType dtype) {
 }
 
 Tensor permutation(Key key, int64_t n) {
-    std::vector<std::pair<uint64_t, int64_t>> draws(static_cast<size_t>(std::max<int64_t>(n, 0)));
+    Tensor order = Tensor::empty({n}, DType::i64);
+    std::vector<std::pair<uint64_t, int64_t>> draws(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i) {
         const auto w = philox({uint32_t(i), uint32_t(uint64_t(i) >> 32), uint32_t(key.stream),
                                uint32_t(key.stream >> 32)},
@@ -70,9 +71,9 @@ Tensor permutation(Key key, int64_t n) {
         draws[size_t(i)] = {(uint64_t(w[1]) << 32) | w[0], i};
     }
     std::sort(draws.begin(), draws.end());
-    std::vector<int64_t> order;
-    for (const auto& draw : draws) order.push_back(draw.second);
-    return Tensor::from(order);
+    int64_t* to = order.mutable_data<int64_t>();
+    for (const auto& draw : draws) *to++ = draw.second;
+    return order;
 }
 
 }  // namespace mercer

@@ -47,6 +47,8 @@ public:
     bool unique() const {
         return storage_ && storage_->references.load(std::memory_order_acquire) == 1;
     }
+    /// Unique, and not the host's.
+    bool alone() const { return unique() && !storage_->release_external; }
     friend bool operator==(const StorageRef& a, const StorageRef& b) {
         return a.storage_ == b.storage_;
     }

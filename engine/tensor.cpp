@@ -8,6 +8,7 @@
 
 #include "engine/cpu/copy.h"
 #include "engine/error.h"
+#include "engine/functions.h"
 #include "engine/operation.h"
 
 namespace mercer {
@@ -37,13 +38,20 @@ int normal_axis(const char* operation, int axis, int rank) {
     return normal;
 }
 
-Tensor Tensor::empty(const Shape& shape, DType dtype) {
+int64_t require_shape(const char* operation, const Shape& shape) {
     int64_t n = 1;
+    bool none = false;
     for (int64_t size : shape) {
-        if (size < 0) throw ShapeError("empty", "negative size in " + mercer::to_string(shape));
-        if (__builtin_mul_overflow(n, size, &n))
-            throw ShapeError("empty", "too many elements in " + mercer::to_string(shape));
+        if (size < 0) throw ShapeError(operation, "negative size in " + to_string(shape));
+        none |= size == 0;  // strides are to be had all the same
+        if (__builtin_mul_overflow(n, size + (size == 0), &n))
+            throw ShapeError(operation, "too many elements in " + to_string(shape));
     }
+    return none ? 0 : n;
+}
+
+Tensor Tensor::empty(const Shape& shape, DType dtype) {
+    const int64_t n = require_shape("empty", shape);
     int64_t bytes;
     if (__builtin_mul_overflow(n, int64_t(size_of(dtype)), &bytes))
         throw ShapeError("empty", "too many bytes in " + mercer::to_string(shape));
@@ -58,6 +66,8 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
 }
 
 Tensor Tensor::full(const Shape& shape, double value, DType dtype) {
+    if (!is_floating(dtype) && !(std::fabs(value) < 0x1p31))
+        return cast(full(shape, value, DType::f64), dtype);  // which saturates
     Tensor t = empty(shape, dtype);
     if (t.count() > 1 << 14) {  // on all threads
         cpu::copy(t, full({}, value, dtype).view(shape, Strides::filled(shape.rank(), 0), 0));
@@ -114,8 +124,8 @@ Tensor Tensor::copy_of(const void* data, int64_t n, const Shape& shape, DType dt
 
 Tensor Tensor::wrap(void* data, const Shape& shape, DType dtype, std::function<void()> release) {
     Tensor t;
-    t.storage_ =
-        StorageRef::wrap(data, size_t(mercer::count(shape)) * size_of(dtype), std::move(release));
+    t.storage_ = StorageRef::wrap(data, size_t(require_shape("wrap", shape)) * size_of(dtype),
+                                  std::move(release));
     t.shape_ = shape;
     t.strides_ = contiguous_strides(shape);
     t.dtype_ = dtype;

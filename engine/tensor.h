@@ -27,6 +27,7 @@ public:
     static Tensor ones(const Shape& shape, DType dtype = DType::f32) {
         return full(shape, 1.0, dtype);
     }
+    /// Integers as cast makes them.
     static Tensor full(const Shape& shape, double value, DType dtype = DType::f32);
     /// Rank 0.
     static Tensor scalar(double value, DType dtype = DType::f32) { return full({}, value, dtype); }
@@ -56,7 +57,7 @@ public:
     static Tensor from(std::initializer_list<float> values, const Shape& shape) {
         return from(std::span<const float>(values.begin(), values.size()), shape);
     }
-    /// The host's memory, row-major, without a copy; `release` is called once no tensor uses it.
+    /// The host's memory, row-major, without a copy; `release` is called once no tensor uses it (not if this throws).
     static Tensor wrap(void* data, const Shape& shape, DType dtype, std::function<void()> release);
 
     // ---- what it is -------------------------------------------------------------------------
@@ -70,7 +71,7 @@ public:
     DType dtype() const { return dtype_; }
     Device device() const { return storage_->device; }
     bool is_contiguous() const;
-    /// Whether two indices may name the same element (an expanded view).
+    /// Whether an axis repeats its elements (stride 0).
     bool is_expanded() const;
 
     // ---- elements ---------------------------------------------------------------------------
@@ -101,8 +102,7 @@ public:
     std::string to_string() const;
 
     // ---- views (no copy) --------------------------------------------------------------------
-    /// Throws ShapeError when the view would need other strides than memory has; reshape() copies
-    /// then.
+    /// Element i at offset + Σ i_k·strides_k; the caller vouches that all are within the storage.
     Tensor view(const Shape& shape, const Strides& strides, int64_t offset) const;
     Tensor transposed() const;  // the last two axes exchanged
     /// Itself if row-major, else a row-major copy.
@@ -140,5 +140,7 @@ static_assert(sizeof(Tensor) <= 168, "a tensor stays cheap to copy");
 
 /// `axis` in [0, rank), negative ones counted from the end. Throws ShapeError naming `operation`.
 MERCER_API int normal_axis(const char* operation, int axis, int rank);
+/// The number of elements. ShapeError for negative sizes and beyond 64 bits.
+MERCER_API int64_t require_shape(const char* operation, const Shape& shape);
 
 }  // namespace mercer

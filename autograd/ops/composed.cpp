@@ -11,6 +11,7 @@
 #include "engine/ops/channel.h"
 #include "engine/ops/loss_rows.h"
 #include "engine/ops/losses.h"
+#include "engine/ops/require.h"
 
 namespace mercer {
 

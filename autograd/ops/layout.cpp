@@ -34,7 +34,7 @@ Var slice(const Var& x, int axis, int64_t begin, int64_t end, int64_t step) {
     return record<Slice>(slice_range(x.shape(), axis, begin, end, step), {&x});
 }
 Var unslice(const Var& x, const Shape& shape, int axis, int64_t begin, int64_t step) {
-    return record<Unslice>({shape, normal_axis("unslice", axis, shape.rank()), begin, step}, {&x});
+    return record<Unslice>(unslice_range(x.shape(), shape, axis, begin, step), {&x});
 }
 Var concat(std::span<const Var> xs, int axis) {
     if (xs.empty()) throw ShapeError("concat", "needs at least one tensor");

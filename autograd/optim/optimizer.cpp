@@ -4,26 +4,11 @@
 
 #include "autograd/optim/check.h"
 #include "autograd/optim/rewrite.h"
-#include "engine/cancel.h"
+#include "autograd/optim/undivided.h"
 #include "engine/cpu/optim.h"
 
 namespace mercer {
 namespace {
-
-// A step that was cut short could not be taken up again: stops wait until it is over.
-class Undivided {
-public:
-    Undivided() {
-        poll_cancelled();
-        operation_context.stop = nullptr;
-    }
-    ~Undivided() { operation_context.stop = stop_; }
-    Undivided(const Undivided&) = delete;
-    Undivided& operator=(const Undivided&) = delete;
-
-private:
-    const std::stop_token* stop_ = operation_context.stop;
-};
 
 // Two threads would write the same element.
 void check_apart(const char* name, std::span<Tensor* const> parameters) {

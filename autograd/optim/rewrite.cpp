@@ -1,5 +1,6 @@
 #include "autograd/optim/rewrite.h"
 
+#include "autograd/optim/undivided.h"
 #include "engine/error.h"
 
 namespace mercer {
@@ -34,6 +35,7 @@ void combine(const char* operation, std::span<Tensor* const> p, std::span<const 
             u.wide = p[i]->dtype() == DType::f64;
             u.constants.rate = rate;
         }
+        const Undivided undivided;
         cpu::update(items);
     }
     instruments::settle();
@@ -45,7 +47,7 @@ void rewrite(const char* operation, std::span<Tensor> t, cpu::UpdateRule rule, d
     for (size_t i = 0; i < t.size(); ++i) {
         if (!t[i].defined()) continue;
         check_floating(operation, t[i]);
-        out[i] = t[i].storage().unique() && t[i].is_contiguous()
+        out[i] = t[i].storage().alone() && t[i].is_contiguous()
                      ? t[i]
                      : Tensor::empty(t[i].shape(), t[i].dtype());
         at[i] = &out[i];

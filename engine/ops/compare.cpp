@@ -43,14 +43,6 @@ Tensor compare(const char* name, Comparison which, const Tensor& a, const Tensor
     return pair(name, compare_table().compare[int(which)][int(a.dtype())], a, b);
 }
 
-Tensor number(const char* name, double b, const Tensor& a) {
-    const Tensor t = Tensor::scalar(b, a.dtype());
-    if (!is_floating(a.dtype()) && t.item<double>() != b)
-        throw ValueError(name, std::to_string(b) + " is no " + name_text(a.dtype()) +
-                                   "; use cast on the tensor");
-    return t;
-}
-
 void require_bool(const char* name, const Tensor& x) {
     if (x.dtype() != DType::boolean)
         throw DTypeError(name,
@@ -74,7 +66,7 @@ Tensor test(const char* name, Test which, const Tensor& x) {
     Tensor name(const Tensor& a, const Tensor& b) {              \
         return compare(#name, Comparison::which, first, second); \
     }                                                            \
-    Tensor name(const Tensor& a, double b) { return name(a, number(#name, b, a)); }
+    Tensor name(const Tensor& a, double b) { return name(a, number_like(#name, b, a.dtype())); }
 MERCER_COMPARISON(equal, equal, a, b)
 MERCER_COMPARISON(not_equal, not_equal, a, b)
 MERCER_COMPARISON(less, less, a, b)

@@ -12,6 +12,7 @@
 #include "engine/ops/loss_rows.h"
 #include "engine/ops/losses.h"
 #include "engine/ops/norm.h"
+#include "engine/ops/require.h"
 
 namespace mercer {
 

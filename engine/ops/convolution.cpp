@@ -20,7 +20,7 @@ void check_channels(const char* operation, int axes, const Shape& x, const Shape
     if (x.rank() != axes + 2 || w.rank() != axes + 2)
         throw ShapeError(operation,
                          "x and w need " + std::to_string(axes + 2) + " axes" + operands(x, w));
-    if (groups < 1 || x[1] % groups || w[0] % groups)
+    if (groups < 1 || groups > std::max<int64_t>(w[0], 1) || x[1] % groups || w[0] % groups)
         throw ShapeError(
             operation,
             std::to_string(groups) + " groups must divide x's channels and w's" + operands(x, w));

@@ -16,7 +16,7 @@ void Embedding::vjp(Vjp<X>& c) {
         c.give(0, backward(attrs, ids, c.g()));
     } else {
         const Tensor column = reshape(ids, {ids.count(), 1}),
-                     padded = equal(column, double(attrs.padding));
+                     padded = equal(column, attrs.padding < attrs.size ? double(attrs.padding) : -1.0);
         const X rows = reshape(c.g(), {ids.count(), c.in_shape(0)[1]});
         const X kept = where(padded, X(Tensor::zeros({}, c.dtype())), rows);
         c.give(0, scatter_add(kept, column, 0, attrs.size));

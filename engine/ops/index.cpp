@@ -133,6 +133,10 @@ Tensor ScatterAdd::forward(const Attrs& attrs, std::span<const Tensor> in) {
     require_floating(name, x);
     check_form(name, x, index);
     Shape shape = x.shape();
+    if (index.size(attrs.axis) != shape[attrs.axis])
+        throw ShapeError(name, "index " + to_string(index.shape()) +
+                                   " must have as many along axis " + std::to_string(attrs.axis) +
+                                   " as " + to_string(shape));
     shape[attrs.axis] = attrs.size;
     const Tensor out = Tensor::empty(shape, x.dtype()), source = x.contiguous();
     Tensor ids;

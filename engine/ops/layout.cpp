@@ -11,19 +11,21 @@ Shape resolve_shape(const Shape& shape, int64_t n, const Shape& from) {
     Shape out = shape;
     int unknown = -1;
     int64_t known = 1;
+    bool fits = true;
     for (int i = 0; i < shape.rank(); ++i) {
         if (shape[i] == -1 && unknown < 0)
             unknown = i;
         else
-            known *= shape[i];
+            fits = fits && shape[i] >= 0 && !__builtin_mul_overflow(known, shape[i], &known);
     }
     if (unknown >= 0 && known > 0 && n % known == 0) {
         out[unknown] = n / known;
         known *= out[unknown];
     }
-    if (known != n || (unknown >= 0 && out[unknown] < 0))
+    if (!fits || known != n || (unknown >= 0 && out[unknown] < 0))
         throw ShapeError("reshape", to_string(from) + " has " + std::to_string(n) +
                                         " elements and does not fit " + to_string(shape));
+    require_shape("reshape", out);
     return out;
 }
 
@@ -67,6 +69,7 @@ Tensor Permute::forward(const Attrs& attrs, std::span<const Tensor> x) {
 }
 
 Tensor BroadcastTo::forward(const Attrs& attrs, std::span<const Tensor> x) {
+    require_shape(name, attrs.shape);
     return x[0].view(attrs.shape,
                      cpu::broadcast_strides(name, x[0].shape(), x[0].strides(), attrs.shape),
                      x[0].offset());

@@ -3,13 +3,14 @@
 #include "engine/cpu/copy.h"
 #include "engine/error.h"
 #include "engine/operation.h"
+#include "engine/ops/require.h"
 
 namespace mercer {
 
 Tensor Pad::forward(const Attrs& attrs, std::span<const Tensor> x) {
     const OperationScope scope(name, x);
     const Tensor out = Tensor::empty(attrs.shape, x[0].dtype());
-    cpu::copy_into_box(out, x[0], attrs.before, Tensor::scalar(attrs.value, x[0].dtype()));
+    cpu::copy_into_box(out, x[0], attrs.before, number_like(name, attrs.value, x[0].dtype()));
     return out;
 }
 
@@ -23,7 +24,9 @@ Pad::Attrs pad_range(const Shape& x, std::span<const int64_t> before,
     for (int a = 0; a < x.rank(); ++a) {
         if (before[size_t(a)] < 0 || after[size_t(a)] < 0)
             throw ValueError("pad", "sizes must not be negative; use slice to cut");
-        attrs.shape[a] += before[size_t(a)] + after[size_t(a)];
+        if (__builtin_add_overflow(attrs.shape[a], before[size_t(a)], &attrs.shape[a]) ||
+            __builtin_add_overflow(attrs.shape[a], after[size_t(a)], &attrs.shape[a]))
+            throw ShapeError("pad", "too many elements along axis " + std::to_string(a));
     }
     return attrs;
 }

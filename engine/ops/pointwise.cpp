@@ -62,8 +62,7 @@ int taken_over(std::span<const Tensor* const> x, unsigned dying, const Shape& sh
     if (dying == 0 || instruments::on()) return -1;
     for (size_t k = 0; k < x.size(); ++k) {
         const Tensor& t = *x[k];
-        if ((dying >> k & 1) && t.storage().unique() && !t.storage()->release_external &&
-            t.shape() == shape && t.is_contiguous() &&
+        if ((dying >> k & 1) && t.storage().alone() && t.shape() == shape && t.is_contiguous() &&
             t.storage()->bytes == size_t(t.count()) * size_of(t.dtype()))
             return int(k);
     }

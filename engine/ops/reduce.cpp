@@ -104,7 +104,7 @@ int64_t reduced_count(const Shape& shape, unsigned axes) {
 }
 
 double degrees_of_freedom(const Shape& shape, const VarianceAttrs& attrs) {
-    return double(std::max<int64_t>(0, reduced_count(shape, attrs.axes) - attrs.correction));
+    return std::max(0.0, double(reduced_count(shape, attrs.axes)) - double(attrs.correction));
 }
 
 Tensor Sum::forward(const Attrs& a, std::span<const Tensor> x) {

@@ -109,6 +109,16 @@ void Deviation::vjp(Vjp<X>& c) {
     c.give(0, centred(c) * quotient_or_zero(g, reshape(c.out(), kept)));
 }
 
+/// x · a / y for y = ‖x‖, which may be so faint that 1/y overflows.
+template <class X>
+X times_over_norm(const X& x, const X& a, const X& y, const Tensor& norm) {
+    const bool wide = x.dtype() == DType::f64;
+    const Tensor faint = less(norm, wide ? 0x1p-1022 : 0x1p-126);
+    if (!any(faint).item<bool>()) return x * quotient_or_zero(a, y);
+    const X up(reshape(cast(faint, x.dtype()) * (wide ? 0x1p512 : 0x1p64) + 1.0, y.shape()));
+    return (x * up) * quotient_or_zero(a, y * up);
+}
+
 /// g · sign(x) (|x|/y)^(p−1); p = 2: g x / y; p = ∞: equal extrema share g; p = 0: a step, 0.
 template <class X>
 void NormP::vjp(Vjp<X>& c) {
@@ -116,7 +126,7 @@ void NormP::vjp(Vjp<X>& c) {
     const Shape kept = kept_shape(c.in_shape(0), a.axes);
     const X g = reshape(c.g(), kept), y = reshape(c.out(), kept), x = c.in(0);
     if (a.p == 0) return c.give(0, X(Tensor::zeros(c.in_shape(0), c.dtype())));
-    if (a.p == 2) return c.give(0, x * quotient_or_zero(g, y));
+    if (a.p == 2) return c.give(0, times_over_norm(x, g, y, c.out_value()));
     const X sign(cast(greater(x, 0), c.dtype()) - cast(less(x, 0), c.dtype()));
     if (a.p == 1) return c.give(0, sign * g);
     if (std::isinf(a.p)) {
@@ -124,7 +134,7 @@ void NormP::vjp(Vjp<X>& c) {
         return c.give(0, sign * X(hit) * (g / X(sum_to(hit, kept))));
     }
     const X one(Tensor::ones({}, c.dtype()));  // stands for x = 0, where the sign is 0
-    const X ratio = where(equal(x, 0), one, abs(x) * quotient_or_zero(one, y));
+    const X ratio = where(equal(x, 0), one, times_over_norm(abs(x), one, y, c.out_value()));
     c.give(0, sign * pow(ratio, X(Tensor::scalar(a.p - 1, c.dtype()))) * g);
 }
 

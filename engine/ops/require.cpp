@@ -31,6 +31,14 @@ void require_i64(const char* operation, const char* what, const Tensor& x) {
                          std::string(what) + " must be i64, got " + named(x) + "; use cast");
 }
 
+Tensor number_like(const char* operation, double value, DType dtype) {
+    const Tensor t = Tensor::scalar(value, dtype);
+    if (!is_floating(dtype) && t.item<double>() != value)
+        throw ValueError(operation, std::to_string(value) + " is no " +
+                                        std::string(name_of(dtype)) + "; use cast on the tensor");
+    return t;
+}
+
 void require_same_dtype(const char* operation, const Tensor& a, const Tensor& b, const char* what_a,
                         const char* what_b) {
     if (a.dtype() != b.dtype())

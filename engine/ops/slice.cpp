@@ -16,8 +16,26 @@ Slice::Attrs slice_range(const Shape& shape, int axis, int64_t begin, int64_t en
     const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? size : size - 1;
     begin = std::clamp(begin < 0 ? begin + size : begin, low, high);
     end = std::clamp(end < 0 ? end + size : end, low, high);
-    const int64_t n = step > 0 ? (end - begin + step - 1) / step : (begin - end - step - 1) / -step;
-    return {axis, begin, step, std::max<int64_t>(n, 0)};
+    const int64_t length = step > 0 ? end - begin : begin - end,
+                  n = length > 0 ? 1 + (step > 0 ? length - 1 : 1 - length) / step : 0;
+    return {axis, begin, n > 1 ? step : 1, n};
+}
+
+Unslice::Attrs unslice_range(const Shape& x, const Shape& shape, int axis, int64_t begin,
+                             int64_t step) {
+    axis = normal_axis("unslice", axis, shape.rank());
+    const int64_t size = shape[axis], n = x.rank() == shape.rank() ? x[axis] : -1;
+    Shape rest = x;
+    if (n >= 0) rest[axis] = size;
+    int64_t last = begin;
+    const bool fits =
+        rest == shape && (n < 2 || (step != 0 && !__builtin_mul_overflow(n - 1, step, &last) &&
+                                    !__builtin_add_overflow(last, begin, &last)));
+    if (!fits || (n > 0 && (begin < 0 || begin >= size || last < 0 || last >= size)))
+        throw ShapeError("unslice", to_string(x) + " at " + std::to_string(begin) + " by " +
+                                        std::to_string(step) + " does not fit axis " +
+                                        std::to_string(axis) + " of " + to_string(shape));
+    return {shape, axis, begin, n > 1 ? step : 1};
 }
 
 Tensor Slice::forward(const Attrs& a, std::span<const Tensor> x) {
@@ -74,16 +92,7 @@ Tensor slice(const Tensor& x, int axis, int64_t begin, int64_t end, int64_t step
 }
 
 Tensor unslice(const Tensor& x, const Shape& shape, int axis, int64_t begin, int64_t step) {
-    axis = normal_axis("unslice", axis, shape.rank());
-    Shape rest = x.shape();
-    if (rest.rank() == shape.rank()) rest[axis] = shape[axis];
-    const int64_t last = begin + (x.rank() == shape.rank() ? x.shape()[axis] - 1 : 0) * step;
-    if (!(rest == shape) ||
-        (x.count() > 0 && (begin < 0 || last < 0 || begin >= shape[axis] || last >= shape[axis])))
-        throw ShapeError("unslice", to_string(x.shape()) + " at " + std::to_string(begin) + " by " +
-                                        std::to_string(step) + " does not fit axis " +
-                                        std::to_string(axis) + " of " + to_string(shape));
-    return compute<Unslice>({shape, axis, begin, step}, {&x, 1});
+    return compute<Unslice>(unslice_range(x.shape(), shape, axis, begin, step), {&x, 1});
 }
 
 Tensor concat(std::span<const Tensor> xs, int axis) {

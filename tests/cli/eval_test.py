@@ -62,6 +62,25 @@ write(work / "in.safetensors", {
     "x": ("F32", [2, 3], [1, 2, 3, -1, 0, 4]), "y": ("F32", [3, 2], [1, 0, 0, 1, 2, 2]),
     "u": ("F32", [2, 3], [1, 0, 0, 0, 1, 0]), "one": ("F64", [1], [0.5]), "ids": ("I64", [2, 1], [2, 0]),
     "spd": ("F64", [2, 2], [4, 1, 1, 3]), "w": ("F64", [2], [1, 1])})
+write(work / "parts.safetensors", {
+    "three": ("F64", [3], [1, 2, 3]), "c/0": ("F64", [1], [5]), "c/1": ("F64", [2], [6, 7])})
+# What cannot be written is its own entry's fault.
+out = run([{"op": "sum", "inputs": {"x": "x"}, "attrs": {"axes": [0, 1]}, "outputs": {"out": "s"}},
+           {"op": "broadcast_to", "inputs": {"x": "one"}, "attrs": {"shape": [1 << 60]}, "outputs": {"out": "b"}}], 1, "entry 1: ")
+check(list(out) == ["0/s"], "the entry before is kept")
+run({"op": "unslice", "inputs": {"x": "w"}, "attrs": {"shape": [6], "axis": 0, "begin": 99, "step": 1},
+     "outputs": {"out": "y"}}, 3, "[unslice] (2) at 99 by 1 does not fit axis 0 of (6)")
+# Parts have cotangents each, by one name for all or by a list.
+for cotangents in ("c", ["c/0", "c/1"]):
+    out = run({"op": "split", "inputs": {"x": "three"}, "attrs": {"sizes": [1, 2], "axis": 0}, "outputs": {"parts": "p"},
+               "cotangents": {"parts": cotangents}, "gradients": {"x": "dx"}}, source="parts.safetensors")
+    check(out["p/1"][2] == [2, 3] and out["dx"][2] == [5, 6, 7], "split's gradient is its parts' cotangents")
+run({"op": "split", "inputs": {"x": "three"}, "attrs": {"sizes": [1, 2], "axis": 0}, "cotangents": {"parts": ["c/0"]},
+     "gradients": {"x": "dx"}}, 3, "cotangents.parts: must have 2 names", source="parts.safetensors")
+# In the dtype of the result, which may not be the entry's.
+out = run({"op": "cast", "inputs": {"x": "w"}, "attrs": {"dtype": "f64"}, "cotangents": {"out": "w"},
+           "gradients": {"x": "dx"}, "dtype": "f32"})
+check(out["dx"] == ("F32", [2], [1, 1]), "cast's gradient comes back in its operand's dtype")
 out = run({"op": "softmax", "inputs": {"x": "x"}, "outputs": {"out": "p"}, "cotangents": {"out": "u"},
            "gradients": {"x": "dx"}, "dtype": "f64"})
 rows = [[1, 2, 3], [-1, 0, 4]]

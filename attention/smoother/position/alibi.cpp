@@ -13,11 +13,12 @@ Tensor alibi_slopes(int64_t heads) {
     if (heads < 1)
         throw ValueError("alibi", std::to_string(heads) + " heads; there must be one or more");
     const int64_t below = int64_t(std::bit_floor(uint64_t(heads)));
-    std::vector<double> exponents;
-    for (int64_t h = 1; h <= below; ++h) exponents.push_back(-8.0 * double(h) / double(below));
-    for (int64_t h = 1; int64_t(exponents.size()) < heads; h += 2)
-        exponents.push_back(-4.0 * double(h) / double(below));
-    return exp2(Tensor::from(exponents));
+    Tensor exponents = Tensor::empty({heads}, DType::f64);
+    double* const e = exponents.mutable_data<double>();
+    for (int64_t h = 0; h < heads; ++h)
+        e[h] =
+            (h < below ? -8.0 * double(h + 1) : -4.0 * double(2 * (h - below) + 1)) / double(below);
+    return exp2(exponents);
 }
 
 Positioned place(const Alibi& scheme, const Var& q, const Var& k) {
