@@ -95,12 +95,10 @@ unsigned Tape::wanted(VarRefs inputs) {
 
 void* Tape::keep(size_t bytes) {
     bytes = (bytes + 15) & ~size_t{15};
-    if (block_ < blocks_.size() && block_used_ + bytes > attrs_block) ++block_, block_used_ = 0;
-    if (block_ == blocks_.size()) {
-        blocks_.push_back(std::make_unique<char[]>(std::max(bytes, attrs_block)));
-        block_used_ = 0;
-    }
-    void* p = blocks_[block_].get() + block_used_;
+    while (block_ < blocks_.size() && block_used_ + bytes > blocks_[block_].size())
+        ++block_, block_used_ = 0;
+    if (block_ == blocks_.size()) blocks_.emplace_back(std::max(bytes, attrs_block));
+    void* p = blocks_[block_].data() + block_used_;
     block_used_ += bytes;
     return p;
 }
@@ -112,52 +110,52 @@ void Tape::save(const Tensor& value) {
         saved_.push_back({value, value.defined() ? value.version() : 0});
 }
 
-Tape::Node& Tape::append_node(const Rule& rule, const void* attrs, VarRefs inputs, unsigned saved) {
-    const uint32_t first_input = uint32_t(input_ids_.size()), first_saved = uint32_t(saved_.size());
-    for (size_t i = 0; i < inputs.size(); ++i) {
-        const Var& v = *inputs[i];
-        input_ids_.push_back(v.is_constant() ? none : v.id_);
-        if ((saved & save_inputs) || (i < max_saved_inputs && (saved & input_bit(int(i)))))
-            save(v.value_);
+// What throws (a hook, or memory that is not there) leaves the tape as it was.
+uint32_t Tape::append_node(const Rule& rule, const void* attrs, VarRefs inputs,
+                           std::span<const Tensor> outputs, unsigned saved) {
+    const uint32_t first_input = uint32_t(input_ids_.size()), first_saved = uint32_t(saved_.size()),
+                   first = uint32_t(values_.size());
+    try {
+        for (size_t i = 0; i < inputs.size(); ++i) {
+            const Var& v = *inputs[i];
+            input_ids_.push_back(v.is_constant() ? none : v.id_);
+            if ((saved & save_inputs) || (i < max_saved_inputs && (saved & input_bit(int(i)))))
+                save(v.value_);
+        }
+        for (size_t k = outputs.size(); k-- > 0;)  // ascending bits
+            if (saved & output_bit_of(int(k))) save(outputs[k]);
+        for (const Tensor& t : outputs) values_.push_back({t.shape(), t.dtype()});
+        nodes_.push_back({&rule, attrs, first_input, uint32_t(inputs.size()), first_saved, saved,
+                          first, uint32_t(outputs.size()), uint32_t(saved_.size()) - first_saved,
+                          0});
+    } catch (...) {
+        if (hooks_)
+            std::erase_if(hooks_->packed,
+                          [&](const auto& packed) { return packed.first >= first_saved; });
+        input_ids_.resize(first_input);
+        saved_.resize(first_saved);
+        values_.resize(first);
+        throw;
     }
-    nodes_.push_back({&rule, attrs, first_input, uint32_t(inputs.size()), first_saved, saved,
-                      uint32_t(values_.size()), 0, uint32_t(saved_.size()) - first_saved, 0});
-    return nodes_.back();
+    return first;
 }
 
-Var Tape::result(const Rule& rule, const Tensor& value) {
-    values_.push_back({value.shape(), value.dtype()});
-    Var v(value, slot_, uint32_t(values_.size() - 1));
+Var Tape::result(const Rule& rule, const Tensor& value, uint32_t id) {
+    Var v(value, slot_, id);
     return hooks_ ? hooked(rule.name, std::move(v)) : v;
 }
 
 Var Tape::append_one(const Rule& rule, const void* attrs, VarRefs inputs, const Tensor& output,
                      unsigned saved) {
-    Node& node = append_node(rule, attrs, inputs, saved);
-    node.outputs = 1;
-    if (saved & output_bit) {
-        save(output);
-        ++node.saved_count;
-    }
-    return result(rule, output);
+    return result(rule, output, append_node(rule, attrs, inputs, {&output, 1}, saved));
 }
 
 std::vector<Var> Tape::append(const Rule& rule, const void* attrs, VarRefs inputs,
                               std::span<const Tensor> outputs, unsigned saved) {
-    Node& node = append_node(rule, attrs, inputs, saved);
-    node.outputs = uint32_t(outputs.size());
-    for (size_t k = outputs.size(); k-- > 0;)  // ascending bits
-        if (saved & output_bit_of(int(k))) {
-            save(outputs[k]);
-            ++node.saved_count;
-        }
-    const uint32_t first = uint32_t(values_.size());
-    for (const Tensor& t : outputs) values_.push_back({t.shape(), t.dtype()});
+    const uint32_t first = append_node(rule, attrs, inputs, outputs, saved);
     std::vector<Var> out;
-    for (size_t k = 0; k < outputs.size(); ++k) {
-        Var v(outputs[k], slot_, first + uint32_t(k));
-        out.push_back(hooks_ ? hooked(rule.name, std::move(v)) : std::move(v));
-    }
+    for (size_t k = 0; k < outputs.size(); ++k)
+        out.push_back(result(rule, outputs[k], first + uint32_t(k)));
     return out;
 }
 

@@ -176,9 +176,10 @@ private:
     }
     static std::span<const Var> one(const Var& v) { return {&v, 1}; }
     uint32_t id_of(const char* operation, const Var& v) const;
-    Node& append_node(const Rule& rule, const void* attrs, VarRefs inputs, unsigned saved);
+    uint32_t append_node(const Rule& rule, const void* attrs, VarRefs inputs,
+                         std::span<const Tensor> outputs, unsigned saved);
     void save(const Tensor& value);
-    Var result(const Rule& rule, const Tensor& value);
+    Var result(const Rule& rule, const Tensor& value, uint32_t id);
     Var hooked(const char* operation, Var result);
     bool pack(const Tensor& value);
     Tensor unpack(const char* operation, uint32_t place) const;
@@ -203,7 +204,7 @@ private:
     std::vector<Value> values_;
     std::vector<uint32_t> input_ids_;
     std::vector<Saved> saved_;
-    std::vector<std::unique_ptr<char[]>> blocks_;
+    std::vector<std::vector<char>> blocks_;
     size_t block_ = 0, block_used_ = 0;
     std::vector<std::shared_ptr<const void>> owned_;
     std::unique_ptr<Hooks> hooks_;  // none as long as nobody asked for one

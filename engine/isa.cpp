@@ -75,9 +75,10 @@ std::vector<Isa> available_isas() {
 Isa isa() {
     int i = current.load(std::memory_order_relaxed);
     if (i < 0) {
-        i = int(choose());
-        log(LogLevel::info, "kernels run on " + std::string(name_of(Isa(i))));
-        current.store(i, std::memory_order_relaxed);
+        const Isa found = choose();
+        if (current.compare_exchange_strong(i, int(found)))  // else it was set meanwhile
+            log(LogLevel::info, "kernels run on " + std::string(name_of(found)));
+        i = current.load(std::memory_order_relaxed);  // the host's callback may have set another
     }
     return Isa(i);
 }

@@ -20,7 +20,7 @@ MERCER_API bool is_available(Isa isa);
 MERCER_API std::vector<Isa> available_isas();
 /// The one in use. Throws DeviceError when MERCER_ISA names an unknown or unavailable one.
 MERCER_API Isa isa();
-/// Uses another from now on, in all threads (for tests and benches); DeviceError if unavailable.
+/// Uses another from now on, in all threads (for tests and benches): no operation may be running. DeviceError if unavailable.
 MERCER_API void set_isa(Isa isa);
 
 }  // namespace mercer

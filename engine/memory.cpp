@@ -90,9 +90,11 @@ struct Allocator {
     void* take_from_system(size_t bytes) {
         if (has_host.load(std::memory_order_acquire)) {
             const std::lock_guard lock(host_mutex);
-            void* block = host.allocate(bytes, host.context);
-            if (block) from_host.emplace(block, host);
-            return block;
+            if (host.allocate) {  // not taken back meanwhile
+                void* block = host.allocate(bytes, host.context);
+                if (block) from_host.emplace(block, host);
+                return block;
+            }
         }
         if (bytes < huge_from) return std::aligned_alloc(alignment, bytes);
         // What the last huge page would hold little of stands on small ones.
@@ -115,9 +117,11 @@ struct Allocator {
         }
         std::free(block);
     }
+    /// To a common count, which is below zero while threads have not said what they took.
     void raise_peak(size_t to) {
         size_t from = peak.load(std::memory_order_relaxed);
-        while (to > from && !peak.compare_exchange_weak(from, to, std::memory_order_relaxed)) {
+        while (int64_t(to) > int64_t(from) &&
+               !peak.compare_exchange_weak(from, to, std::memory_order_relaxed)) {
         }
     }
     /// Moves what a thread has counted for itself into the common count.

@@ -19,6 +19,7 @@
 namespace mercer {
 namespace {
 
+constexpr int most_threads = 4096;
 std::atomic<int> requested{0};  // 0: not asked yet
 std::atomic<tbb::task_arena*> host_arena{nullptr};
 
@@ -26,7 +27,7 @@ int threads_from_environment() {
     if (const char* text = std::getenv("MERCER_THREADS")) {
         char* end = nullptr;
         const long n = std::strtol(text, &end, 10);
-        if (end == text || *end || n < 1 || n > 4096)
+        if (end == text || *end || n < 1 || n > most_threads)
             throw ValueError("parallel_for",
                              "MERCER_THREADS must be an integer from 1 to 4096, got '" +
                                  std::string(text) + "'");
@@ -76,15 +77,15 @@ tbb::task_arena& own_arena(int threads) {
 int thread_count() {
     int n = requested.load(std::memory_order_relaxed);
     if (n == 0) {
-        n = threads_from_environment();
-        requested.store(n, std::memory_order_relaxed);
+        const int found = threads_from_environment();
+        if (requested.compare_exchange_strong(n, found)) n = found;  // else it was set meanwhile
     }
     return n;
 }
 
 void set_thread_count(int n) {
-    if (n < 1)
-        throw ValueError("set_thread_count", "needs at least one thread, got " + std::to_string(n));
+    if (n < 1 || n > most_threads)
+        throw ValueError("set_thread_count", "needs 1 to 4096 threads, got " + std::to_string(n));
     requested.store(n, std::memory_order_relaxed);
 }
 
@@ -92,6 +93,7 @@ void set_arena(tbb::task_arena* arena) { host_arena.store(arena); }
 
 void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body) {
     if (n <= 0) return;
+    grain = std::max<int64_t>(grain, 1);
     const int threads = thread_count();
     const OperationContext caller = operation_context;
     // Whoever may be asked to stop works in pieces, so as to hear of it.

@@ -1,5 +1,5 @@
 // Parallel loops over oneTBB, in an arena of our own or the host's. No thread exists before the
-// first loop that is large enough to be split.
+// first loop that is large enough to be split. A child forked after it, or while others allocate, may only exec.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace mercer {
 
 /// Threads that a parallel loop may use: MERCER_THREADS, else the CPUs this process may run on.
 MERCER_API int thread_count();
-/// Overrides MERCER_THREADS for loops that start from now on; n >= 1, else ValueError.
+/// Overrides MERCER_THREADS for loops that start from now on; n from 1 to 4096, else ValueError.
 MERCER_API void set_thread_count(int n);
 /// Runs loops in the host's arena from now on; nullptr returns to our own. The arena must outlive
 /// its use.

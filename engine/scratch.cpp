@@ -19,13 +19,24 @@ struct ScratchStack {
     };
     std::vector<Block> blocks;
     size_t block = 0, used = 0;
-    ~ScratchStack() {
-        for (const Block& b : blocks) memory::release(b.data, b.size);
+};
+constinit thread_local ScratchStack* own_stack = nullptr;
+constinit thread_local bool thread_ends = false;
+
+struct ScratchOwner {
+    ScratchStack stack;
+    ~ScratchOwner() {
+        for (const auto& b : stack.blocks) memory::release(b.data, b.size);
+        own_stack = nullptr;
+        thread_ends = true;
     }
 };
 ScratchStack& scratch_stack() {
-    thread_local ScratchStack stack;
-    return stack;
+    if (own_stack) return *own_stack;
+    // Who computes in destructors that run later still keeps a stack for good.
+    if (thread_ends) return *(own_stack = new ScratchStack);
+    thread_local ScratchOwner owner;
+    return *(own_stack = &owner.stack);
 }
 
 }  // namespace

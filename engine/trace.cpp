@@ -89,8 +89,8 @@ void Trace::start() {
     Recording& r = *recording_;
     r.next = 0;
     r.names.clear();
-    const size_t bytes = std::max<size_t>(1, r.capacity) * sizeof(TraceEvent);
-    r.events.reset(static_cast<TraceEvent*>(std::malloc(bytes)));
+    r.events.reset(
+        static_cast<TraceEvent*>(std::calloc(std::max<size_t>(1, r.capacity), sizeof(TraceEvent))));
     if (!r.events) throw MemoryError("trace", "no memory for its events; lower the capacity");
     r.session = ++sessions;
     r.start = instruments::now();

@@ -36,7 +36,7 @@ struct Trace::Recording {
     explicit Recording(size_t n) : capacity(n) {}
 
     const size_t capacity;
-    uint64_t session = 0;
+    std::atomic<uint64_t> session{0};
     int64_t start = 0;
     // Pages come from the system when they are written first: an unused capacity costs nothing.
     struct Free {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <vector>
 
@@ -20,45 +21,9 @@ std::string full_name(const TraceEvent& e) {
     return e.kind == Kind::backward ? std::string(e.name) + " backward" : e.name;
 }
 
-// Bytes of the UTF-8 sequence that begins here; 0 if it is none (RFC 3629).
-size_t utf8_length(std::string_view text) {
-    const auto byte = [&](size_t i) { return i < text.size() ? uint8_t(text[i]) : uint8_t{0}; };
-    const auto more = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
-    const uint8_t b = byte(0), c = byte(1);
-    if (b < 0x80) return 1;
-    if (b >= 0xC2 && b <= 0xDF) return more(1) ? 2 : 0;
-    if (b >= 0xE0 && b <= 0xEF) {
-        const bool long_form = b == 0xE0 && c < 0xA0, surrogate = b == 0xED && c > 0x9F;
-        return more(1) && more(2) && !long_form && !surrogate ? 3 : 0;
-    }
-    if (b >= 0xF0 && b <= 0xF4) {
-        const bool outside = (b == 0xF0 && c < 0x90) || (b == 0xF4 && c > 0x8F);
-        return more(1) && more(2) && more(3) && !outside ? 4 : 0;
-    }
-    return 0;
-}
-
-void put_string(std::string& out, std::string_view text) {
-    out += '"';
-    while (!text.empty()) {
-        size_t n = utf8_length(text);
-        const char c = text[0];
-        if (n == 0) {
-            out += "\xEF\xBF\xBD";  // not UTF-8: the replacement character
-            n = 1;
-        } else if (c == '"' || c == '\\') {
-            out += '\\';
-            out += c;
-        } else if (uint8_t(c) < 0x20) {
-            char code[8];
-            std::snprintf(code, sizeof code, "\\u%04x", unsigned(uint8_t(c)));
-            out += code;
-        } else {
-            out += text.substr(0, n);
-        }
-        text.remove_prefix(n);
-    }
-    out += '"';
+// What is not UTF-8 becomes the replacement character.
+void put_string(std::string& out, const std::string& text) {
+    out += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 void put_number(std::string& out, uint64_t value) { out += std::to_string(value); }

@@ -4,6 +4,7 @@
 
 #include "autograd/optim/check.h"
 #include "autograd/optim/rewrite.h"
+#include "autograd/optim/undivided.h"
 
 namespace mercer {
 namespace {
@@ -55,9 +56,9 @@ void Ema::update(std::span<Tensor* const> parameters) {
         averages_ = std::move(averages);
     }
     check(parameters);
-    ++step_;
     combine(name, addresses(averages_), values_of(parameters), cpu::UpdateRule::blend,
             1 - options_.decay);
+    ++step_;
 }
 
 std::vector<Tensor> Ema::values() const {
@@ -75,14 +76,19 @@ void Ema::swap_in(std::span<Tensor* const> parameters) {
     const std::vector<Tensor> averages = values();
     check(parameters);
     std::vector<Tensor> kept;
-    for (const Tensor* p : parameters) kept.push_back(p->clone());
-    for (size_t i = 0; i < averages.size(); ++i) averages[i].copy_to(*parameters[i]);
+    for (Tensor* p : parameters) {
+        p->before_write();  // or it throws, before anything is written
+        kept.push_back(p->clone());
+    }
+    const Undivided undivided;
     kept_ = std::move(kept);
+    for (size_t i = 0; i < averages.size(); ++i) averages[i].copy_to(*parameters[i]);
 }
 
 void Ema::swap_out(std::span<Tensor* const> parameters) {
     if (kept_.empty()) throw ValueError(name, "not swapped in; swap_in first");
     check(parameters);
+    const Undivided undivided;
     for (size_t i = 0; i < kept_.size(); ++i) kept_[i].copy_to(*parameters[i]);
     kept_.clear();
 }

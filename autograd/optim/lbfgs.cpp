@@ -5,6 +5,7 @@
 #include "autograd/optim/check.h"
 #include "autograd/optim/line_search.h"
 #include "autograd/optim/rewrite.h"
+#include "engine/cancel.h"
 #include "engine/functions.h"
 
 namespace mercer {
@@ -42,6 +43,7 @@ Tensor flat(std::span<const Tensor> tensors, std::span<Tensor* const> like) {
 }
 
 void write(const Tensor& x, std::span<Tensor* const> parameters) {
+    const CancelScope heedless{std::stop_token()};  // else they would be left halfway
     int64_t at = 0;
     for (Tensor* p : parameters) {
         x.view(p->shape(), contiguous_strides(p->shape()), x.offset() + at).copy_to(*p);

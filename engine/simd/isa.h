@@ -20,8 +20,6 @@
 #define MERCER_SIMD MERCER_SIMD_SCALAR
 #elif defined(MERCER_KERNEL_ISA)
 #define MERCER_ISA MERCER_KERNEL_ISA
-#else
-#define MERCER_ISA baseline
 #endif
 
 #ifndef MERCER_SIMD
@@ -34,6 +32,17 @@
 #else
 #define MERCER_SIMD MERCER_SIMD_SCALAR
 #endif
+#endif
+
+// Files of one program may differ in their baselines too.
+#if !defined(MERCER_ISA) && MERCER_SIMD == MERCER_SIMD_AVX512
+#define MERCER_ISA baseline_avx512
+#elif !defined(MERCER_ISA) && MERCER_SIMD == MERCER_SIMD_AVX2
+#define MERCER_ISA baseline_avx2
+#elif !defined(MERCER_ISA) && MERCER_SIMD == MERCER_SIMD_NEON
+#define MERCER_ISA baseline_neon
+#elif !defined(MERCER_ISA)
+#define MERCER_ISA baseline_scalar
 #endif
 
 // Every function of a formula: inlined always, and callable on the device when nvcc compiles it.

@@ -18,6 +18,32 @@
 
 using namespace mercer;
 
+// First, for what others leave behind hides it.
+TEST_CASE("blocks that one thread took and another gave back do not turn the peak around") {
+    constexpr int threads = 8;
+    std::vector<std::vector<Tensor>> made(threads);
+    std::barrier taken(threads + 1), over(threads + 1);
+    std::vector<std::thread> list;
+    for (int k = 0; k < threads; ++k)
+        list.emplace_back([&, k] {
+            {
+                std::vector<Tensor> warm;
+                for (int i = 0; i < 110; ++i) warm.push_back(Tensor::empty({100}));
+            }
+            Tensor::empty({10000});
+            for (int i = 0; i < 110; ++i) made[size_t(k)].push_back(Tensor::empty({100}));
+            taken.arrive_and_wait();
+            over.arrive_and_wait();
+        });
+    taken.arrive_and_wait();
+    made.clear();
+    Tensor::empty({1000});
+    CHECK(memory_stats().peak < size_t{1} << 40);
+    over.arrive_and_wait();
+    for (std::thread& t : list) t.join();
+    CHECK(memory_stats().peak < size_t{1} << 40);
+}
+
 TEST_CASE("live, peak and cached bytes follow tensors") {
     release_cached_memory();
     const MemoryStats before = memory_stats();

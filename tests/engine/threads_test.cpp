@@ -14,6 +14,7 @@
 #include "autograd/custom.h"
 #include "autograd/functions.h"
 #include "autograd/tape.h"
+#include "engine/cancel.h"
 #include "engine/error.h"
 #include "engine/parallel.h"
 #include "engine/random.h"
@@ -89,6 +90,13 @@ TEST_CASE("exceptions leave a loop, loops nest") {
     });
     CHECK(total == 10000);
     CHECK_THROWS_AS(set_thread_count(0), ValueError);
+    CHECK_THROWS_AS(set_thread_count(1 << 30), ValueError);
+    // Pieces of nothing are pieces of one, also where a stop is looked for between them.
+    std::stop_source source;
+    const CancelScope scope(source.get_token());
+    std::atomic<int64_t> items{0};
+    parallel_for(100, 0, [&](int64_t begin, int64_t end) { items += end - begin; });
+    CHECK(items == 100);
 }
 
 TEST_CASE("two tapes on two threads share parameters, operations and pieces") {

@@ -210,9 +210,12 @@ TEST_CASE("misuse is told") {
     CHECK_THROWS_AS(two.start(), ValueError);
     CHECK_THROWS_AS(one.start(), ValueError);
     CHECK_THROWS_AS(one.table(), ValueError);
+    Trace endless(size_t{1} << 63);
+    CHECK_THROWS_AS(endless.start(), ValueError);
     two.stop();  // it is not running: nothing happens
     CHECK(one.running());
     one.stop();
+    CHECK_THROWS_AS(endless.start(), MemoryError);
     CHECK(!one.running());
     const auto file = std::filesystem::temp_directory_path() /
                       ("mercer_trace_" + std::to_string(getpid()) + ".json");
