@@ -28,7 +28,10 @@ void GradientAccumulator::add(std::span<const Tensor> gradients, double weight) 
         at[i] = &sums[i];
         if (!gradients[i].defined()) continue;
         (sums[i].defined() ? more : first)[i] = gradients[i];
-        if (!sums[i].defined()) sums[i] = Tensor::empty(gradients[i].shape(), gradients[i].dtype());
+        if (!sums[i].defined())
+            sums[i] = Tensor::empty(gradients[i].shape(), gradients[i].dtype());
+        else if (instruments::on())
+            sums[i] = sums[i].clone();  // the check for NaN throws afterwards
     }
     combine(name, at, first, cpu::UpdateRule::scale, weight);
     combine(name, at, more, cpu::UpdateRule::sgd, -weight);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 #include "autograd/functions.h"
@@ -12,6 +13,7 @@
 #include "autograd/tape.h"
 #include "engine/cancel.h"
 #include "engine/error.h"
+#include "engine/finite.h"
 #include "tests/support/bits.h"
 
 using namespace mercer;
@@ -59,6 +61,18 @@ TEST_CASE("a gradient is added whole or not at all") {
             std::vector<Tensor> mean = sums.take();
             CHECK(all_are(mean[0], 1));
         });
+}
+
+TEST_CASE("a gradient that a check refuses is not added") {
+    const Tensor ones = Tensor::ones({3}), bad = Tensor::from({1, HUGE_VALF, 1});
+    GradientAccumulator sums;
+    sums.add({&ones, 1});
+    {
+        const FiniteScope scope(FiniteCheck::infinite);
+        CHECK_THROWS_AS(sums.add({&bad, 1}), NumericalError);
+    }
+    CHECK(sums.weight() == 1);
+    CHECK(all_are(sums.take()[0], 1));
 }
 
 TEST_CASE("gradients are clipped whole or not at all") {
