@@ -1,4 +1,4 @@
-// What a trace holds. For trace.cpp, which fills it, and trace_write.cpp, which reads it.
+// What a trace holds. For trace.cpp, which fills it, and io/trace_write.cpp, which reads it.
 #pragma once
 
 #include <algorithm>
