@@ -105,7 +105,7 @@ void dropout(const void* from, void* to, int64_t begin, int64_t n, uint64_t seed
     const double level = double(float(p)) * 0x1p24;
     const int32_t floor = int32_t(level), threshold = floor + (double(floor) < level);
     const Vec<T> scale(T(1 / (1 - p))), zero(T(0));
-    alignas(64) uint32_t word[block];
+    alignas(64) uint32_t word[block + Vec<T>::lanes];  // a run out of step reads beyond, in vain
     for (int64_t i = 0; i < n; i += block) {
         words_of<block>(word, (begin + i) / block, seed, stream);
         const T* x = static_cast<const T*>(from) + i;
