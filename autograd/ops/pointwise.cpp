@@ -11,7 +11,7 @@
 #include "autograd/functions.h"
 #include "autograd/record.h"
 #include "engine/cpu/layout.h"
-#include "engine/ops/pointwise/needs.h"
+#include "engine/ops/pointwise/formula.h"
 #include "engine/ops/registry.h"
 
 namespace mercer {

@@ -31,7 +31,7 @@ using PointwiseFn = void (*)(const PointwiseArgs&);
 struct PointwiseKernels {
     PointwiseFn forward[2], backward[2], second[2];
     int arity;
-    unsigned needs;  // engine/ops/pointwise/needs.h
+    unsigned needs;  // engine/ops/pointwise/formula.h
     int cost;        // about ns for 16 elements
 };
 

@@ -11,7 +11,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
-#include "engine/ops/pointwise/needs.h"
+#include "engine/ops/pointwise/formula.h"
 #include "engine/ops/registry.h"
 #include "engine/ops/rows.h"
 

@@ -1,31 +1,15 @@
 // Activations.
 #pragma once
 
-#include "engine/ops/pointwise/needs.h"
+#include "engine/ops/pointwise/formula.h"
 #include "engine/simd/gelu.h"
 #include "engine/simd/logistic.h"
 
 namespace mercer::MERCER_ISA::formula {
 
-struct Tanh {
-    static MERCER_INLINE auto f(auto x) { return tanh(x); }
-    static constexpr unsigned needs = needs_output;
-    template <class V>
-    static MERCER_INLINE V df(V, V y) {
-        return V(typename V::Scalar(1)) - y * y;
-    }
-};
-struct Sigmoid {
-    static MERCER_INLINE auto f(auto x) { return sigmoid(x); }
-    static constexpr unsigned needs = needs_output;
-    template <class V>
-    static MERCER_INLINE V df(V, V y) {
-        return y * (V(typename V::Scalar(1)) - y);
-    }
-};
-struct Softplus {
-    static MERCER_INLINE auto f(auto x) { return softplus(x); }
-};
+MERCER_FORMULA_BY_RESULT(Tanh, tanh, one - y * y)
+MERCER_FORMULA_BY_RESULT(Sigmoid, sigmoid, y*(one - y))
+MERCER_FORMULA(Softplus, softplus)
 /// Derivative 0 at the kink.
 struct Relu {
     template <class V>
@@ -35,8 +19,6 @@ struct Relu {
     }
 };
 /// x·Φ(x), exact.
-struct Gelu {
-    static MERCER_INLINE auto f(auto x) { return gelu(x); }
-};
+MERCER_FORMULA(Gelu, gelu)
 
 }  // namespace mercer::MERCER_ISA::formula

@@ -7,7 +7,7 @@
 //            by Dual<Dual<V>>: inner direction c, outer direction e_j
 #pragma once
 
-#include "engine/ops/pointwise/needs.h"
+#include "engine/ops/pointwise/formula.h"
 #include "engine/simd/dual.h"
 
 namespace mercer::MERCER_ISA {

@@ -1,12 +1,11 @@
 // Powers with any exponent.
 #pragma once
 
+#include "engine/ops/pointwise/formula.h"
 #include "engine/simd/dual.h"
 
 namespace mercer::MERCER_ISA::formula {
 
-struct Pow {
-    static MERCER_INLINE auto f(auto x, auto y) { return pow(x, y); }
-};
+MERCER_FORMULA(Pow, pow)
 
 }  // namespace mercer::MERCER_ISA::formula

@@ -1,21 +1,16 @@
 // The gamma function's logarithm and its derivatives; method and rules stand in engine/simd/gamma.h.
 #pragma once
 
+#include "engine/ops/pointwise/formula.h"
 #include "engine/simd/gamma.h"
 
 namespace mercer::MERCER_ISA::formula {
 
 /// ∞ at 0, −1, −2, …
-struct Lgamma {
-    static MERCER_INLINE auto f(auto x) { return lgamma(x); }
-};
+MERCER_FORMULA(Lgamma, lgamma)
 /// ∓∞ at ±0, NaN at −1, −2, …
-struct Digamma {
-    static MERCER_INLINE auto f(auto x) { return digamma(x); }
-};
+MERCER_FORMULA(Digamma, digamma)
 /// ∞ at 0, NaN at −1, −2, …
-struct Trigamma {
-    static MERCER_INLINE auto f(auto x) { return polygamma<1>(x); }
-};
+MERCER_FORMULA(Trigamma, polygamma<1>)
 
 }  // namespace mercer::MERCER_ISA::formula
