@@ -57,9 +57,9 @@ Attribute parse_default(std::string_view text, const std::string& type) {
 }  // namespace
 
 DType dtype_named(const std::string& name) {
-    for (DType t : {DType::f32, DType::f64, DType::i32, DType::i64, DType::boolean})
-        if (name_of(t) == name) return t;
-    throw ValueError("call", "'" + name + "' is no dtype; use f32, f64, i32, i64 or bool");
+    for (int t = 0; t < dtypes; ++t)
+        if (name_of(DType(t)) == name) return DType(t);
+    throw ValueError("call", "'" + name + "' is no dtype; use f32, f64, i32, i64, bool or bf16");
 }
 
 size_t choice_named(const std::string& name, std::span<const std::string_view> names) {

@@ -37,10 +37,10 @@ void Tape::seed(Backward<X>& pass, std::span<const Var> losses, std::vector<X>& 
     for (size_t k = 0; k < losses.size(); ++k) {
         const Var& loss = losses[k];
         if (cotangents[k].defined())
-            require_like("gradient", "the cotangent of a loss", loss.shape(), loss.dtype(),
-                         value_of(cotangents[k]));
+            require_like("gradient", "the cotangent of a loss", loss.shape(),
+                         gradient_dtype(loss.dtype()), value_of(cotangents[k]));
         else if (loss.count() == 1)
-            cotangents[k] = X(Tensor::ones(loss.shape(), loss.dtype()));
+            cotangents[k] = X(Tensor::ones(loss.shape(), gradient_dtype(loss.dtype())));
         else
             throw TapeError("gradient", "the loss has shape " + to_string(loss.shape()) +
                                             "; reduce it to one element or give a cotangent");
@@ -124,7 +124,7 @@ std::vector<X> Tape::differentiate(std::span<const Var> losses, std::span<const 
         const bool repeated = pass.asked(id);
         if (id - first < size) pass.needed[id - first] = 3;
         if (onto.empty() || !onto[i].defined()) continue;
-        require_like("gradient", "a sum to add to", wrt[i].shape(), wrt[i].dtype(),
+        require_like("gradient", "a sum to add to", wrt[i].shape(), gradient_dtype(wrt[i].dtype()),
                      value_of(onto[i]));
         if (repeated)
             throw TapeError("gradient", "a sum was given for a value that is asked for twice");
@@ -158,7 +158,8 @@ std::vector<X> Tape::differentiate(std::span<const Var> losses, std::span<const 
             if (g.defined()) accumulate(onto[i], std::move(g));
             g = std::move(onto[i]);
         }
-        out.push_back(g.defined() ? g : X(Tensor::zeros(wrt[i].shape(), wrt[i].dtype())));
+        out.push_back(
+            g.defined() ? g : X(Tensor::zeros(wrt[i].shape(), gradient_dtype(wrt[i].dtype()))));
     }
     return out;
 }

@@ -124,7 +124,7 @@ uint32_t Tape::append_node(const Rule& rule, const void* attrs, VarRefs inputs,
         }
         for (size_t k = outputs.size(); k-- > 0;)  // ascending bits
             if (saved & output_bit_of(int(k))) save(outputs[k]);
-        for (const Tensor& t : outputs) values_.push_back({t.shape(), t.dtype()});
+        for (const Tensor& t : outputs) values_.push_back({t.shape(), gradient_dtype(t.dtype())});
         nodes_.push_back({&rule, attrs, first_input, uint32_t(inputs.size()), first_saved, saved,
                           first, uint32_t(outputs.size()), uint32_t(saved_.size()) - first_saved,
                           0});

@@ -73,7 +73,7 @@ Tensor Tensor::full(const Shape& shape, double value, DType dtype) {
         cpu::copy(t, full({}, value, dtype).view(shape, Strides::filled(shape.rank(), 0), 0));
         return t;
     }
-    visit(dtype, [&]<class T>(T) {
+    visit_stored(dtype, [&]<class T>(T) {
         const T x = T(value);
         std::fill_n(static_cast<T*>(t.raw()), t.count(), x);
     });
@@ -82,7 +82,7 @@ Tensor Tensor::full(const Shape& shape, double value, DType dtype) {
 
 Tensor Tensor::arange(int64_t n, DType dtype, double first, double step) {
     Tensor t = empty({n}, dtype);
-    visit(dtype, [&]<class T>(T) {
+    visit_stored(dtype, [&]<class T>(T) {
         T* p = static_cast<T*>(t.raw());
         for (int64_t i = 0; i < n; ++i) p[i] = T(first + step * double(i));
     });
@@ -93,7 +93,7 @@ Tensor Tensor::linspace(double first, double last, int64_t n, DType dtype) {
     if (!is_floating(dtype))
         throw DTypeError("linspace", "makes f32 and f64, not " + std::string(name_of(dtype)));
     Tensor t = empty({n}, dtype);
-    visit(dtype, [&]<class T>(T) {
+    visit_stored(dtype, [&]<class T>(T) {
         T* p = static_cast<T*>(t.raw());
         for (int64_t i = 0; i < n; ++i) {  // from the nearer end, so that both are met exactly
             const double u = n > 1 ? double(i) / double(n - 1) : 0;
@@ -105,7 +105,7 @@ Tensor Tensor::linspace(double first, double last, int64_t n, DType dtype) {
 
 Tensor Tensor::eye(int64_t rows, int64_t columns, DType dtype) {
     Tensor t = zeros({rows, columns < 0 ? rows : columns}, dtype);
-    visit(dtype, [&]<class T>(T) {
+    visit_stored(dtype, [&]<class T>(T) {
         T* p = static_cast<T*>(t.raw());
         for (int64_t i = 0; i < std::min(t.shape()[0], t.shape()[1]); ++i)
             p[i * (t.shape()[1] + 1)] = T(1);
@@ -170,7 +170,7 @@ double Tensor::item_as_double() const {
     if (count() != 1)
         throw ShapeError("item",
                          "needs exactly one element, the shape is " + mercer::to_string(shape_));
-    return visit(dtype_, [&]<class T>(T) { return double(*static_cast<const T*>(raw())); });
+    return visit_stored(dtype_, [&]<class T>(T) { return double(*static_cast<const T*>(raw())); });
 }
 
 template <class T>
@@ -178,7 +178,7 @@ std::vector<T> Tensor::to_vector() const {
     instruments::settle();
     const Tensor c = contiguous();
     std::vector<T> values(static_cast<size_t>(count()));
-    visit(dtype_, [&]<class S>(S) {
+    visit_stored(dtype_, [&]<class S>(S) {
         const S* p = static_cast<const S*>(c.raw());
         for (size_t i = 0; i < values.size(); ++i) values[i] = T(p[i]);
     });

@@ -9,21 +9,28 @@
 #include <string>
 #include <string_view>
 
+#include "engine/bfloat16.h"
 #include "engine/export.h"
 
 namespace mercer {
 
-enum class DType : uint8_t { f32, f64, i32, i64, boolean };
+/// bf16 is for storage: operations that compute refuse it; cast says how it converts.
+enum class DType : uint8_t { f32, f64, i32, i64, boolean, bf16 };
+inline constexpr int dtypes = 6;
 
 constexpr size_t size_of(DType t) {
-    constexpr size_t sizes[] = {4, 8, 4, 8, 1};
+    constexpr size_t sizes[] = {4, 8, 4, 8, 1, 2};
     return sizes[size_t(t)];
 }
 constexpr std::string_view name_of(DType t) {
-    constexpr std::string_view names[] = {"f32", "f64", "i32", "i64", "bool"};
+    constexpr std::string_view names[] = {"f32", "f64", "i32", "i64", "bool", "bf16"};
     return names[size_t(t)];
 }
 constexpr bool is_floating(DType t) { return t == DType::f32 || t == DType::f64; }
+/// What cotangents of values of this type are: f32 for bf16, whose rounding counts as the identity.
+constexpr DType gradient_dtype(DType t) { return t == DType::bf16 ? DType::f32 : t; }
+/// Throws DTypeError; nullptr: names the operation that runs.
+[[noreturn]] MERCER_API void refuse_bf16(const char* operation = nullptr);
 
 template <class T>
 constexpr DType dtype_of = DType::f32;
@@ -35,9 +42,11 @@ template <>
 inline constexpr DType dtype_of<int64_t> = DType::i64;
 template <>
 inline constexpr DType dtype_of<bool> = DType::boolean;
+template <>
+inline constexpr DType dtype_of<BFloat16> = DType::bf16;
 
 /// Calls f with a value of the C++ type behind `t`: visit(t, [](auto x) { using T = decltype(x); …
-/// }).
+/// }). Refuses bf16.
 template <class F>
 decltype(auto) visit(DType t, F&& f) {
     switch (t) {
@@ -45,9 +54,15 @@ decltype(auto) visit(DType t, F&& f) {
         case DType::i32: return f(int32_t{});
         case DType::i64: return f(int64_t{});
         case DType::boolean: return f(bool{});
+        case DType::bf16: refuse_bf16();
         case DType::f32: break;
     }
     return f(float{});
+}
+/// The same with BFloat16.
+template <class F>
+decltype(auto) visit_stored(DType t, F&& f) {
+    return t == DType::bf16 ? f(BFloat16{}) : visit(t, f);
 }
 /// The same for what is f64 or else f32.
 template <class F>

@@ -13,7 +13,10 @@ Var where(const Tensor& mask, const Var& a, const Var& b) {
     const Var m(mask);
     return record<Where>({}, {&m, &a, &b});
 }
-Var cast(const Var& x, DType dtype) { return record<Cast>({x.dtype(), dtype}, {&x}); }
+Var cast(const Var& x, DType dtype) {
+    if (!is_floating(gradient_dtype(dtype))) return Var(cast(x.value(), dtype));  // steps
+    return record<Cast>({x.dtype(), dtype}, {&x});
+}
 
 Var reshape(const Var& x, const Shape& shape) { return record<Reshape>({shape}, {&x}); }
 Var permute(const Var& x, std::span<const int> axes) {

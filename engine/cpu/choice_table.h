@@ -6,8 +6,8 @@
 namespace mercer::cpu {
 
 struct ChoiceTable {
-    /// Elements of 1, 4 and 8 bytes. in: the mask, a, b.
-    PointwiseFn choose[3];
+    /// Elements of 2^i bytes. in: the mask, a, b.
+    PointwiseFn choose[4];
 };
 
 }  // namespace mercer::cpu

@@ -1,6 +1,7 @@
 #include "engine/cpu/copy.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "engine/cpu/caches.h"
@@ -60,7 +61,7 @@ void copy_along(char* to, const char* from, int64_t size, Walk walk) {
     bool stream = streams(2 * outer * side * cols * size) && walk.strides[0][last] == 1 &&
                   reinterpret_cast<uintptr_t>(to) % 64 == 0;
     for (int a = 0; a < last; ++a) stream = stream && walk.strides[0][a] * size % 64 == 0;
-    const auto kernel = copy_table().plane[size / 4];
+    const auto kernel = copy_table().plane[std::countr_zero(uint64_t(size))];
     parallel_for(
         outer * bands * pieces, grain_for(std::min(band, side) * std::min(piece, cols) / 4),
         [&](int64_t begin, int64_t end) {

@@ -13,9 +13,9 @@ struct Plane {
 };
 
 struct CopyTable {
-    void (*plane[3])(void* to, const void* from, const Plane&);  // of 1, 4 and 8 bytes
+    void (*plane[4])(void* to, const void* from, const Plane&);  // of 2^i bytes
     /// n elements converted, `to_step` and `from_step` apart. [to][from], DType.
-    void (*convert[5][5])(void* to, int64_t to_step, const void* from, int64_t from_step,
+    void (*convert[6][6])(void* to, int64_t to_step, const void* from, int64_t from_step,
                           int64_t n);
 };
 

@@ -18,6 +18,7 @@ template <class F>
 void visit_bits(DType dtype, F f) {
     switch (size_of(dtype)) {
         case 1: return f(uint8_t{});
+        case 2: return f(uint16_t{});
         case 4: return f(uint32_t{});
         default: return f(uint64_t{});
     }

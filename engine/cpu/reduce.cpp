@@ -216,6 +216,7 @@ Tensor reduce(Reduction op, const Tensor& x, unsigned axes) {
 }
 
 Tensor reduce(Counting op, const Tensor& x, unsigned axes) {
+    if (x.dtype() == DType::bf16) refuse_bf16();
     return by_groups(
         x, axes, [op](const Tensor& line, int axis) { return count_axis(int(op), line, axis); },
         [op](const Tensor& line, int axis) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 
 #include "engine/cpu/copy_table.h"
 #include "engine/cpu/factor_table.h"
@@ -31,7 +32,7 @@ template <class T>
 void copy_block(int64_t rows, int64_t columns, MatrixView<const T> from, MatrixView<T> to) {
     if (to.col != 1)
         std::swap(rows, columns), std::swap(from.row, from.col), std::swap(to.row, to.col);
-    copy_table().plane[sizeof(T) / 4](
+    copy_table().plane[std::countr_zero(sizeof(T))](
         to.data, from.data,
         {rows, columns, to.row, to.col, from.row, from.col, from.row == 1 && from.col != 1, false});
 }

@@ -15,7 +15,7 @@ struct Row {
     std::optional<DType> dtype;
 };
 constexpr std::optional<DType> none, f32 = DType::f32, f64 = DType::f64, i32 = DType::i32,
-                                     i64 = DType::i64, boolean = DType::boolean;
+                                     i64 = DType::i64, boolean = DType::boolean, bf16 = DType::bf16;
 #define MERCER_ONE(name, bits, dtype) Row{#name, bits, dtype},
 constexpr Row rows[] = {MERCER_ELEMENTS(MERCER_ONE)};
 #undef MERCER_ONE
@@ -31,7 +31,6 @@ float from_half(uint16_t bits) {
     const uint32_t wide = exponent == 31 ? 255 : exponent + 112;  // the biases: 127 - 15
     return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
-float from_bf16(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
 
 // n values of type From lie at the end of `out`, which holds n of type To: forwards, no value is
 // overwritten before it is read.
@@ -55,7 +54,6 @@ void widen(Element element, std::byte* out, size_t n) {
         case Element::I16: return widen_in_place<int16_t, int32_t>(out, n, same);
         case Element::U32: return widen_in_place<uint32_t, int64_t>(out, n, same);
         case Element::F16: return widen_in_place<uint16_t, float>(out, n, from_half);
-        case Element::BF16: return widen_in_place<uint16_t, float>(out, n, from_bf16);
         default: break;  // the same type in the tensor
     }
 }
@@ -77,8 +75,8 @@ std::optional<Element> element_named(std::string_view name) {
 }
 
 Element element_of(DType dtype) {
-    constexpr Element elements[] = {Element::F32, Element::F64, Element::I32, Element::I64,
-                                    Element::BOOL};
+    constexpr Element elements[] = {Element::F32, Element::F64,  Element::I32,
+                                    Element::I64, Element::BOOL, Element::BF16};
     return elements[size_t(dtype)];
 }
 
@@ -109,7 +107,7 @@ Tensor load_elements(const std::shared_ptr<const File>& file, std::string_view f
         reject(Reject::unsupported_dtype,
                "no tensor holds elements of type " + std::string(name_of(element)) +
                    (wide ? "; ReadOptions::widen converts them to " + std::string(name_of(*wide))
-                         : "; convert the file to one of BOOL, I32, I64, F32, F64"));
+                         : "; convert the file to one of BOOL, I32, I64, F32, F64, BF16"));
     }
     if (shape.size() > size_t(Shape::max_rank))
         reject(Reject::unsupported_rank, "rank " + std::to_string(shape.size()) +

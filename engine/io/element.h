@@ -12,14 +12,15 @@
 namespace mercer::io {
 
 // Name in safetensors, bits, and the tensor's type (`none` where there is none, even by widening).
-#define MERCER_ELEMENTS(X)                                                                   \
-    X(BOOL, 8, boolean)                                                                      \
-    X(F4, 4, none)                                                                           \
-    X(F6_E2M3, 6, none)                                                                      \
-    X(F6_E3M2, 6, none) X(U8, 8, i32) X(I8, 8, i32) X(F8_E5M2, 8, none) X(F8_E4M3, 8, none)  \
-        X(F8_E8M0, 8, none) X(F8_E4M3FNUZ, 8, none) X(F8_E5M2FNUZ, 8, none) X(I16, 16, i32)  \
-            X(U16, 16, i32) X(F16, 16, f32) X(BF16, 16, f32) X(I32, 32, i32) X(U32, 32, i64) \
-                X(F32, 32, f32) X(C64, 64, none) X(F64, 64, f64) X(I64, 64, i64) X(U64, 64, none)
+#define MERCER_ELEMENTS(X)                                                                    \
+    X(BOOL, 8, boolean)                                                                       \
+    X(F4, 4, none)                                                                            \
+    X(F6_E2M3, 6, none)                                                                       \
+    X(F6_E3M2, 6, none)                                                                       \
+    X(U8, 8, i32) X(I8, 8, i32) X(F8_E5M2, 8, none) X(F8_E4M3, 8, none) X(F8_E8M0, 8, none)   \
+        X(F8_E4M3FNUZ, 8, none) X(F8_E5M2FNUZ, 8, none) X(I16, 16, i32) X(U16, 16, i32)       \
+            X(F16, 16, f32) X(BF16, 16, bf16) X(I32, 32, i32) X(U32, 32, i64) X(F32, 32, f32) \
+                X(C64, 64, none) X(F64, 64, f64) X(I64, 64, i64) X(U64, 64, none)
 
 #define MERCER_ONE(name, bits, dtype) name,
 enum class Element : uint8_t { MERCER_ELEMENTS(MERCER_ONE) };

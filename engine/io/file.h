@@ -19,8 +19,8 @@ struct ReadOptions {
     /// somebody shortens meanwhile, ends the process (SIGBUS) on use: hence off by default. Files
     /// that mercer writes are replaced, never shortened.
     bool map = false;
-    /// Element types that tensors lack become the smallest that holds every value exactly: F16, BF16
-    /// → f32; U8, I8, I16, U16 → i32; U32 → i64. Off: an error that names the type.
+    /// Element types that tensors lack become the smallest that holds every value exactly: F16 → f32;
+    /// U8, I8, I16, U16 → i32; U32 → i64. Off: an error that names the type.
     bool widen = false;
     /// Bounds on what is accepted. safetensors itself allows headers up to 100 million bytes; one of
     /// npy is never above 1 MiB.

@@ -262,6 +262,8 @@ void write_npy(const std::filesystem::path& path, const Tensor& tensor) {
     const Element element = element_of(t.dtype());
     const Row* const row = std::find_if(std::begin(rows), std::end(rows),
                                         [&](const Row& r) { return r.element == element; });
+    if (row == std::end(rows))
+        throw DTypeError("write_npy", "NumPy has no bf16; use cast, or write safetensors");
     std::string shape;
     for (int64_t size : t.shape()) shape += std::to_string(size) + ", ";
     if (t.rank() > 0) shape.resize(shape.size() - (t.rank() == 1 ? 1 : 2));

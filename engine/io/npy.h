@@ -34,7 +34,7 @@ MERCER_API NpyInfo npy_info(const std::filesystem::path& path, const ReadOptions
 
 /// Version 1 (a tensor's header always fits), row-major, byte for byte what NumPy writes. Replaces
 /// the target whole or not at all, durably. Throws IoError, ValueError for a tensor that is not
-/// defined, DeviceError.
+/// defined, DTypeError for bf16, which NumPy lacks, DeviceError.
 MERCER_API void write_npy(const std::filesystem::path& path, const Tensor& tensor);
 
 }  // namespace mercer::io

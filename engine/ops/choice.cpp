@@ -1,6 +1,7 @@
 #include "engine/ops/choice.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "engine/cpu/choice_table.h"
 #include "engine/cpu/copy.h"
@@ -27,7 +28,7 @@ void choose(const Tensor& out, const Tensor& mask, const Tensor& a, const Tensor
     const int64_t size = size_of(out.dtype()), piece = 1 << 14,
                   pieces = (walk.cols() + piece - 1) / piece;
     const Tensor* const operands[] = {&mask, &a, &b};
-    const cpu::PointwiseFn kernel = choice_table().choose[size == 1 ? 0 : size == 4 ? 1 : 2];
+    const cpu::PointwiseFn kernel = choice_table().choose[std::countr_zero(uint64_t(size))];
     parallel_for(walk.rows() * pieces, grain_for(std::min(walk.cols(), piece) / 8),
                  [&](int64_t begin, int64_t end) {
                      const int64_t row[3] = {};

@@ -15,7 +15,7 @@ void Where::vjp(Vjp<X>& c) {
 
 template <class X>
 void Cast::vjp(Vjp<X>& c) {
-    c.give(0, cast(c.g(), c.template attrs<Attrs>().from));
+    c.give(0, cast(c.g(), gradient_dtype(c.template attrs<Attrs>().from)));
 }
 
 }  // namespace mercer

@@ -39,6 +39,7 @@ Tensor single(const char* name, cpu::PointwiseFn kernel, const Tensor& x) {
 }
 
 Tensor compare(const char* name, Comparison which, const Tensor& a, const Tensor& b) {
+    if (a.dtype() == DType::bf16) refuse_bf16(name);
     require_same_dtype(name, a, b);
     return pair(name, compare_table().compare[int(which)][int(a.dtype())], a, b);
 }

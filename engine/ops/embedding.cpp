@@ -13,7 +13,7 @@ namespace mercer {
 Tensor Embedding::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     const Tensor table = in[0].contiguous(), ids = in[1].contiguous();
-    require_floating(name, table);
+    if (table.dtype() != DType::bf16) require_floating(name, table);
     if (table.rank() != 2)
         throw ShapeError(name, "the table must be (size, width), got " + to_string(table.shape()));
     require_i64(name, "ids", ids);

@@ -122,7 +122,7 @@ Tensor Gather::forward(const Attrs& attrs, std::span<const Tensor> in) {
         if (rows || cpu::pick_blocks(places, x.dtype(), x.raw(), out.raw())) return out;
     }
     bool good = true;
-    visit(x.dtype(), [&]<class T>(T) { good = pick<T>(out, x, index, attrs.axis); });
+    visit_stored(x.dtype(), [&]<class T>(T) { good = pick<T>(out, x, index, attrs.axis); });
     if (!good) check_range(name, index, attrs.axis, size);  // throws
     return out;
 }

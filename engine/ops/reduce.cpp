@@ -13,6 +13,7 @@ namespace mercer {
 namespace {
 
 void require_number(const char* name, const Tensor& x) {
+    if (x.dtype() == DType::bf16) refuse_bf16(name);
     if (x.dtype() == DType::boolean)
         throw DTypeError(name, "works on numbers, got bool; use cast, or count_nonzero");
 }

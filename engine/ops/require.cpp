@@ -3,6 +3,7 @@
 #include <string>
 
 #include "engine/error.h"
+#include "engine/operation.h"
 
 namespace mercer {
 
@@ -20,7 +21,13 @@ void require_floating(const char* operation, const Tensor& x) {
         throw DTypeError(operation, "works on f32 and f64, got " + named(x) + "; use cast");
 }
 
+void refuse_bf16(const char* operation) {
+    throw DTypeError(operation ? operation : OperationScope::current(),
+                     "bf16 is for storage; use cast, to f32 or f64");
+}
+
 void require_numbers(const char* operation, const Tensor& x) {
+    if (x.dtype() == DType::bf16) refuse_bf16(operation);
     if (x.dtype() == DType::boolean)
         throw DTypeError(operation, "works on numbers, got bool; use cast");
 }
@@ -33,7 +40,7 @@ void require_i64(const char* operation, const char* what, const Tensor& x) {
 
 Tensor number_like(const char* operation, double value, DType dtype) {
     const Tensor t = Tensor::scalar(value, dtype);
-    if (!is_floating(dtype) && t.item<double>() != value)
+    if (!is_floating(gradient_dtype(dtype)) && t.item<double>() != value)
         throw ValueError(operation, std::to_string(value) + " is no " +
                                         std::string(name_of(dtype)) + "; use cast on the tensor");
     return t;

@@ -8,7 +8,7 @@ namespace mercer {
 
 /// f32 or f64.
 MERCER_API void require_floating(const char* operation, const Tensor& x);
-/// Anything but bool.
+/// Anything but bool and bf16.
 MERCER_API void require_numbers(const char* operation, const Tensor& x);
 /// i64; `what` names the tensor in the message.
 MERCER_API void require_i64(const char* operation, const char* what, const Tensor& x);

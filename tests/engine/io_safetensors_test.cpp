@@ -200,6 +200,7 @@ TEST_CASE("other element types: listed, refused by name, widened on request") {
     CHECK(strict.info("bf").element == Element::BF16);
     for (size_t i = 0; i < strict.size(); ++i) {
         const TensorInfo info = strict.info(i);
+        if (info.element == Element::BF16) continue;  // which tensors have
         const Refusal r = refusal([&] { (void)strict.read(info.name); });
         CHECK(r.code == "unsupported_dtype");
         has(r.message, "type " + std::string(name_of(info.element)));
@@ -252,8 +253,9 @@ TEST_CASE("all 65536 halves widen to the value of their bits") {
             return e ? sign * std::ldexp(1 + std::ldexp(f, -fraction_bits), e - bias)
                      : sign * std::ldexp(f, 1 - bias - fraction_bits);
         };
-        for (const auto& [got, expected] : {std::pair{double(half.data<float>()[i]), value(5, 10)},
-                                            std::pair{double(brain.data<float>()[i]), value(8, 7)}})
+        for (const auto& [got, expected] :
+             {std::pair{double(half.data<float>()[i]), value(5, 10)},
+              std::pair{double(brain.to_vector<float>()[i]), value(8, 7)}})
             wrong += std::isnan(expected) ? !std::isnan(got)
                                           : got != expected || std::signbit(got) != (i >> 15 != 0);
     }

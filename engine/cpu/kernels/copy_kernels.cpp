@@ -2,6 +2,7 @@
 // different axes, by squares whose sides are whole cache lines, so that each line moves once.
 #include <type_traits>
 
+#include "engine/bfloat16.h"
 #include "engine/cpu/copy_table.h"
 #include "engine/cpu/kernels/row.h"
 #include "engine/cpu/kernels/turn.h"
@@ -13,9 +14,9 @@ using cpu::Plane;
 
 constexpr int64_t line = 64;
 
-// Registers for elements of 4 and of 8 bytes; bytes go one by one.
+// Registers for elements of 4 and of 8 bytes; shorter ones go one by one.
 template <class T>
-inline constexpr bool in_registers = sizeof(T) > 1;
+inline constexpr bool in_registers = sizeof(T) >= 4;
 
 template <class T>
 void copy_square(T* to, const T* from, const Plane& p) {
@@ -187,6 +188,13 @@ void plane(void* to, const void* from, const Plane& p) {
     if (p.stream) stream_fence();
 }
 
+template <class T>
+MERCER_INLINE auto number(T x) {
+    if constexpr (__is_same(T, BFloat16))
+        return float(x);
+    else
+        return x;
+}
 template <class To, class From>
 MERCER_INLINE To converted(From x) {
     constexpr bool real_from = From(0.5) != From(0) && !__is_same(From, bool),
@@ -214,23 +222,24 @@ void convert(void* target, int64_t to_step, const void* source, int64_t from_ste
     To* to = static_cast<To*>(target);
     const Read* from = static_cast<const Read*>(source);
     if (to_step == 1 && from_step == 1)
-        for (int64_t i = 0; i < n; ++i) to[i] = converted<To>(from[i]);
+        for (int64_t i = 0; i < n; ++i) to[i] = converted<To>(number(from[i]));
     else
-        for (int64_t i = 0; i < n; ++i) to[i * to_step] = converted<To>(from[i * from_step]);
+        for (int64_t i = 0; i < n; ++i)
+            to[i * to_step] = converted<To>(number(from[i * from_step]));
 }
 
 #define MERCER_FROM_ALL(To)                                                                  \
     {                                                                                        \
         convert<To, float>, convert<To, double>, convert<To, int32_t>, convert<To, int64_t>, \
-            convert<To, bool>                                                                \
+            convert<To, bool>, convert<To, BFloat16>                                         \
     }
 
 }  // namespace
 
 extern const cpu::CopyTable copy_table;
 const cpu::CopyTable copy_table = {
-    {plane<uint8_t>, plane<int32_t>, plane<int64_t>},
+    {plane<uint8_t>, plane<int16_t>, plane<int32_t>, plane<int64_t>},
     {MERCER_FROM_ALL(float), MERCER_FROM_ALL(double), MERCER_FROM_ALL(int32_t),
-     MERCER_FROM_ALL(int64_t), MERCER_FROM_ALL(bool)}};
+     MERCER_FROM_ALL(int64_t), MERCER_FROM_ALL(bool), MERCER_FROM_ALL(BFloat16)}};
 
 }  // namespace mercer::MERCER_ISA
