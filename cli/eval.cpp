@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -97,7 +98,7 @@ private:
         const std::string& name = text(field, value);
         if (!in_.contains(name)) refuse(field, "the input file has no tensor '" + name + "'");
         const Tensor x = in_.read(name);
-        return dtype_ && is_floating(x.dtype()) ? cast(x, dtype) : x;
+        return dtype_ && is_floating(gradient_dtype(x.dtype())) ? cast(x, dtype) : x;
     }
 
     void read_inputs(const Callable& function) {
@@ -196,14 +197,15 @@ private:
         }
         Var total;
         const auto add = [&](const std::string& field, const Var& y, const Json& value) {
-            const Tensor u = read(field, value, y.dtype());
-            if (!(u.shape() == y.shape()) || u.dtype() != y.dtype())
+            const DType dtype = gradient_dtype(y.dtype());
+            const Tensor u = read(field, value, dtype);
+            if (!(u.shape() == y.shape()) || u.dtype() != dtype)
                 refuse(field, "is " + std::string(name_of(u.dtype())) + to_string(u.shape()) +
-                                  ", the result " + std::string(name_of(y.dtype())) +
+                                  ", the result " + std::string(name_of(dtype)) +
                                   to_string(y.shape()));
             if (y.is_constant())
                 refuse(field, "the result does not depend on the inputs that gradients name");
-            const Var term = sum(y * Var(u));
+            const Var term = sum((y.dtype() == dtype ? y : cast(y, dtype)) * Var(u));
             total = total.defined() ? total + term : term;
         };
         for (const auto& [result, value] : cotangents.items()) {
@@ -232,14 +234,37 @@ private:
     Tape tape_;
 };
 
-Json read_spec(const std::filesystem::path& path) {
+struct Spec {
+    Json json;
+    std::map<size_t, std::string>
+        repeated;  // by entry: a key that stands twice in one object of it
+};
+
+// Parsed as JSON, the last of two equal keys would hide the other.
+Json::parser_callback_t note_repeated(std::map<size_t, std::string>& repeated) {
+    using Event = Json::parse_event_t;
+    return [&repeated, keys = std::vector<std::set<std::string>>(), listed = false,
+            next = size_t{0}](int depth, Event event, Json& parsed) mutable {
+        if (depth == 0 && event == Event::array_start) listed = true;
+        if (depth == 1 && listed && event != Event::array_end && event != Event::object_end) ++next;
+        if (event == Event::object_start) keys.emplace_back();
+        if (event == Event::object_end) keys.pop_back();
+        if (event == Event::key && !keys.back().insert(parsed.get<std::string>()).second)
+            repeated.emplace(listed ? next - 1 : 0, parsed.get<std::string>());
+        return true;
+    };
+}
+
+Spec read_spec(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     if (!file || std::filesystem::is_directory(path))
         throw IoError("eval", "cannot open the specification '" + path.string() + "'");
     std::string bytes((std::istreambuf_iterator<char>(file)), {});
     if (file.bad()) throw IoError("eval", "cannot read the specification '" + path.string() + "'");
     try {
-        return Json::parse(bytes);
+        Spec spec;
+        spec.json = Json::parse(bytes, note_repeated(spec.repeated));
+        return spec;
     } catch (const Json::exception& error) {
         throw FormatError("eval", "'" + path.string() + "' is no JSON: " + error.what());
     }
@@ -248,15 +273,20 @@ Json read_spec(const std::filesystem::path& path) {
 }  // namespace
 
 int run_eval(const EvalOptions& options) {
-    const Json spec = read_spec(options.spec);
+    const Spec spec = read_spec(options.spec);
     const io::Safetensors in = io::Safetensors::open(options.in);
     io::TensorMap out;
     int status = ok;
-    if (!spec.is_array()) {
-        out = Evaluation(spec, in).run();
+    const auto run = [&](const Json& entry, size_t i) {
+        if (const auto at = spec.repeated.find(i); at != spec.repeated.end())
+            refuse(at->second, "stands twice in one object");
+        return Evaluation(entry, in).run();
+    };
+    if (!spec.json.is_array()) {
+        out = run(spec.json, 0);
     } else {
-        for (size_t i = 0; i < spec.size(); ++i) try {
-                for (auto& [name, tensor] : Evaluation(spec[i], in).run())
+        for (size_t i = 0; i < spec.json.size(); ++i) try {
+                for (auto& [name, tensor] : run(spec.json[i], i))
                     out.emplace(std::to_string(i) + "/" + name, tensor);
             } catch (const std::exception& error) {
                 std::fprintf(stderr, "mercer: entry %zu: %s\n", i, error.what());

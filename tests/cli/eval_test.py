@@ -175,4 +175,21 @@ run(exp, 3, "bad.safetensors", source="bad.safetensors")
 for words in [["eval"], ["eval", "spec.json"], ["eval", "spec.json", "--in", "x"], ["ops", "extra"]]:
     check(subprocess.run([mercer, *words], capture_output=True, cwd=work).returncode == 2, words)
 
+# Keys that stand twice, in whatever depth; others in the list still run.
+twice = '{"op": "neg", "inputs": {"x": "x", "x": "y"}, "outputs": {"out": "o"}}'
+once = '{"op": "neg", "inputs": {"x": "x"}, "outputs": {"out": "o"}}'
+write(work / "in.safetensors", {"x": ("F32", [2], [1, 2]), "y": ("F32", [2], [3, 4])})
+run(twice, 3, "x: stands twice in one object")
+out = run("[1, %s, [{}], %s]" % (twice, once), 1, "entry 1: [eval] x: stands twice in one object")
+check(list(out) == ["3/o"], "the others ran: %s" % list(out))
+
+# bf16 is read, moved and written as it is; to compute, it is cast.
+write(work / "in.safetensors", {"x": ("BF16", [2], [0x3f80, 0xc000]), "g": ("F32", [2], [0.5, 0.25])})
+run({"op": "neg", "inputs": {"x": "x"}, "outputs": {"out": "o"}}, 3, "got bf16; use cast")
+out = run({"op": "neg", "inputs": {"x": "x"}, "outputs": {"out": "o"}, "dtype": "f32"})
+check(out["o"] == ("F32", [2], [-1.0, 2.0]), "computed in f32: %s" % (out["o"],))
+out = run({"op": "cast", "inputs": {"x": "g"}, "attrs": {"dtype": "bf16"}, "outputs": {"out": "o"},
+           "cotangents": {"out": "g"}, "gradients": {"x": "dx"}})
+check(out["dx"] == ("F32", [2], [0.5, 0.25]) and out["o"] == ("BF16", [2], [0x3f00, 0x3e80]), "a cast to bf16: %s" % out)
+
 sys.exit(1 if faults else print("ops and eval behave") or 0)
