@@ -128,7 +128,9 @@ void add_ops_layout() {
     add(
         "cast/4M to bool", flat, n, [](const Tensor& x) { return cast(x, DType::boolean); },
         1.0 * n);
-    for (DType from : {DType::i32, DType::i64, DType::boolean})
+    add(
+        "cast/4M to bf16", flat, n, [](const Tensor& x) { return cast(x, DType::bf16); }, 2.0 * n);
+    for (DType from : {DType::i32, DType::i64, DType::boolean, DType::bf16})
         add_op("cast/4M from " + std::string(name_of(from)),
                {.bytes = elements(n), .fixed = double(size_of(from)) * n}, [=](DType dtype) {
                    return [dtype, x = cast(uniform(Key{1, 1}, flat, DType::f32, 0, 9), from)] {

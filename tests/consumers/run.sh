@@ -71,12 +71,13 @@ umbrella() {
 
 by_add_subdirectory() {
     local tree=$subdirectory flags installed
-    quietly cmake -S "$here/add_subdirectory" -B "$tree" "${release[@]}" -DMERCER_SOURCE="$source"
+    quietly cmake -S "$here/add_subdirectory" -B "$tree" -DCMAKE_BUILD_TYPE=Release \
+        -DCMAKE_CXX_FLAGS_RELEASE=-DNDEBUG -DMERCER_SOURCE="$source"
     quietly cmake --build "$tree" -j "$jobs" --target consumer
     answers "$tree/consumer"
     # The consumer's own compile command: its flags, the includes and the standard, nothing else.
     flags=$(grep -F -- '-c ' "$tree/compile_commands.json" | grep -F consumers/main.cpp | sed 's/.*"command": "//; s/",$//' |
-        tr ' ' '\n' | sed '1d' | grep -vE '^(-DCONSUMER_FLAG=1|-DMERCER_[A-Z_]*(=.*)?|-O2|-DNDEBUG|-std=(gnu|c)\+\+20|-c|-o|-I.*|.*main\.cpp(\.o)?)$' |
+        tr ' ' '\n' | sed '1d' | grep -vE '^(-DMERCER_[A-Z_]*(=.*)?|-O2|-DNDEBUG|-std=(gnu|c)\+\+20|-c|-o|-I.*|.*main\.cpp(\.o)?)$' |
         grep -E '^-' || true)
     [[ -z $flags ]] || { echo "leaked into the consumer: $flags"; return 1; }
     rm -rf "$tree/prefix"
