@@ -141,8 +141,8 @@ uint32_t Tape::append_node(const Rule& rule, const void* attrs, VarRefs inputs,
 }
 
 Var Tape::result(const Rule& rule, const Tensor& value, uint32_t id) {
-    Var v(value, slot_, id);
-    return hooks_ ? hooked(rule.name, std::move(v)) : v;
+    if (hooks_) return hooked(rule.name, Var(value, slot_, id));
+    return Var(value, slot_, id);
 }
 
 Var Tape::append_one(const Rule& rule, const void* attrs, VarRefs inputs, const Tensor& output,
