@@ -120,14 +120,8 @@ MERCER_OUTLINE Vec<double> bivariate_normal_pdf_for(Vec<double> h, Vec<double> k
     return exp(q) * Vec<double>(0.15915494309189533577) / sqrt(s);
 }
 
-template <class T>
-MERCER_INLINE Vec<T> bivariate_normal_cdf(Vec<T> h, Vec<T> k, Vec<T> rho) {
-    return in_double([](auto... v) { return bivariate_normal_cdf_for<T>(v...); }, h, k, rho);
-}
-template <class T>
-MERCER_INLINE Vec<T> bivariate_normal_pdf(Vec<T> h, Vec<T> k, Vec<T> rho) {
-    return in_double([](auto... v) { return bivariate_normal_pdf_for<T>(v...); }, h, k, rho);
-}
+MERCER_IN_DOUBLE(bivariate_normal_cdf)
+MERCER_IN_DOUBLE(bivariate_normal_pdf)
 /// p = φ₂, s = 1 − ρ²: ∂p/∂h = −p (h − ρk)/s, ∂p/∂ρ = p (ρ + (h − ρk)(k − ρh)/s)/s
 template <class V>
 MERCER_INLINE Dual<V> bivariate_normal_pdf(Dual<V> h, Dual<V> k, Dual<V> rho) {

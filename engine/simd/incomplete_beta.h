@@ -140,17 +140,11 @@ MERCER_OUTLINE Vec<double> betaincinv_for(Vec<double> a, Vec<double> b, Vec<doub
     return select(inside, x, edge);
 }
 
-#define MERCER_IN_DOUBLE(name)                                                       \
-    template <class T, class... X>                                                   \
-    MERCER_INLINE Vec<T> name(Vec<T> a, X... more) {                                 \
-        return in_double([](auto... v) { return name##_for<T>(v...); }, a, more...); \
-    }
 MERCER_IN_DOUBLE(betainc)
 MERCER_IN_DOUBLE(betaincinv)
 MERCER_IN_DOUBLE(beta_density)
 MERCER_IN_DOUBLE(betainc_along)
 MERCER_IN_DOUBLE(betainc_along_twice)
-#undef MERCER_IN_DOUBLE
 
 /// p = x^(a−1) y^(b−1)/B: ∂p/∂x = p ((a − 1)/x − (b − 1)/y), ∂p/∂a = p (log x − ψ(a) + ψ(a + b))
 template <class V>

@@ -222,18 +222,12 @@ MERCER_OUTLINE Vec<double> gammainc_daa_for(Vec<double> a, Vec<double> x) {
         .lower.d.d;
 }
 
-#define MERCER_IN_DOUBLE(name)                                                                    \
-    template <class T>                                                                            \
-    MERCER_INLINE Vec<T> name(Vec<T> a, Vec<T> x) {                                               \
-        return in_double([](Vec<double> u, Vec<double> v) { return name##_for<T>(u, v); }, a, x); \
-    }
 MERCER_IN_DOUBLE(gammainc)
 MERCER_IN_DOUBLE(gammaincc)
 MERCER_IN_DOUBLE(gammaincinv)
 MERCER_IN_DOUBLE(gamma_density)
 MERCER_IN_DOUBLE(gammainc_da)
 MERCER_IN_DOUBLE(gammainc_daa)
-#undef MERCER_IN_DOUBLE
 
 /// p = x^(a−1) e^−x/Γ(a): ∂p/∂x = p ((a − 1)/x − 1), ∂p/∂a = p (log x − ψ(a))
 template <class V>

@@ -34,4 +34,11 @@ MERCER_INLINE Vec<float> in_double(F f, Vec<float> x, X... more) {
 #endif
 }
 
+/// name(x…) for floats and doubles, by name_for<T>(doubles…), which may be as short as T allows.
+#define MERCER_IN_DOUBLE(name)                                                           \
+    template <class T, class... X>                                                       \
+    MERCER_INLINE Vec<T> name(Vec<T> first, X... more) {                                 \
+        return in_double([](auto... x) { return name##_for<T>(x...); }, first, more...); \
+    }
+
 }  // namespace mercer::MERCER_ISA

@@ -231,14 +231,8 @@ MERCER_OUTLINE Vec<double> normal_hazard_excess_for(Vec<double> x) {
     return select(far, series, near);
 }
 
-#define MERCER_IN_DOUBLE(name)                                               \
-    template <class T>                                                       \
-    MERCER_INLINE Vec<T> name(Vec<T> x) {                                    \
-        return in_double([](Vec<double> v) { return name##_for<T>(v); }, x); \
-    }
 MERCER_IN_DOUBLE(log_normal_cdf)
 MERCER_IN_DOUBLE(normal_hazard)
 MERCER_IN_DOUBLE(normal_hazard_excess)
-#undef MERCER_IN_DOUBLE
 
 }  // namespace mercer::MERCER_ISA

@@ -259,14 +259,8 @@ MERCER_OUTLINE Vec<double> polygamma_for(Vec<double> x) {
     return f;
 }
 
-template <class T>
-MERCER_INLINE Vec<T> lgamma(Vec<T> x) {
-    return in_double([](Vec<double> v) { return lgamma_for<T>(v); }, x);
-}
-template <class T>
-MERCER_INLINE Vec<T> digamma(Vec<T> x) {
-    return in_double([](Vec<double> v) { return digamma_for<T>(v); }, x);
-}
+MERCER_IN_DOUBLE(lgamma)
+MERCER_IN_DOUBLE(digamma)
 template <int n, class T>
 MERCER_INLINE Vec<T> polygamma(Vec<T> x) {
     return in_double([](Vec<double> v) { return polygamma_for<T, n>(v); }, x);
