@@ -1,6 +1,7 @@
 // Functions made of other functions, on Vars.
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <string>

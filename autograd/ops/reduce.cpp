@@ -2,6 +2,7 @@
 #include "engine/ops/reduce.inl"
 #include "autograd/functions.h"
 #include "autograd/record.h"
+#include "engine/ops/require.h"
 #include "engine/ops/scan.inl"
 
 namespace mercer {

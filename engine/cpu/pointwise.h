@@ -24,12 +24,12 @@ struct PointwiseArgs {
 
 using PointwiseFn = void (*)(const PointwiseArgs&);
 
-/// One formula on one instruction set, for f32 [0] and f64 [1].
+/// One formula on one instruction set, for f32 [0] and f64 [1]; forward also for i32 and i64, or nullptr.
 ///   forward:  in x₀…          out y
 ///   backward: in g, x₀…, y    out ĝx₀…
 ///   second:   in g, x₀…, y, c₀…   out ∂/∂g, ∂/∂x₀…
 struct PointwiseKernels {
-    PointwiseFn forward[2], backward[2], second[2];
+    PointwiseFn forward[4], backward[2], second[2];
     int arity;
     unsigned needs;  // engine/ops/pointwise/formula.h
     int cost;        // about ns for 16 elements

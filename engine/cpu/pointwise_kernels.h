@@ -84,8 +84,7 @@ MERCER_INLINE void sweep(const Row<T, n>& row, int64_t count, bool stream, T* co
             },
             y);
 #pragma GCC unroll 4
-        for (int j = 0; j < results; ++j)
-            stream ? y[j].stream(out[j] + c) : y[j].store(out[j] + c);
+        for (int j = 0; j < results; ++j) stream ? y[j].stream(out[j] + c) : y[j].store(out[j] + c);
     }
     if (c == count) return;
     const int rest = int(count - c);
@@ -224,9 +223,18 @@ MERCER_FLATTEN void pointwise_second(const cpu::PointwiseArgs& a) {
     if (a.stream) stream_fence();
 }
 
+template <class Op, int n, class T>
+constexpr cpu::PointwiseFn forward_on_integers() {
+    if constexpr (requires { Op::integers; })
+        return pointwise_forward<Op, n, T>;
+    else
+        return nullptr;
+}
+
 template <class Op, int n>
 constexpr cpu::PointwiseKernels pointwise_kernels(int cost) {
-    return {{pointwise_forward<Op, n, float>, pointwise_forward<Op, n, double>},
+    return {{pointwise_forward<Op, n, float>, pointwise_forward<Op, n, double>,
+             forward_on_integers<Op, n, int32_t>(), forward_on_integers<Op, n, int64_t>()},
             {pointwise_backward<Op, n, float>, pointwise_backward<Op, n, double>},
             {pointwise_second<Op, n, float>, pointwise_second<Op, n, double>},
             n,

@@ -1,6 +1,7 @@
 // Operators and reductions on tensors.
 #include "engine/functions.h"
 #include "engine/ops/reduce.h"
+#include "engine/ops/require.h"
 
 namespace mercer {
 
@@ -14,8 +15,8 @@ namespace mercer {
     Tensor operator symbol(Tensor&& a, Tensor&& b) {                                              \
         return function(std::move(a), std::move(b));                                              \
     }                                                                                             \
-    Tensor operator symbol(Tensor&& a, double b) { return function(std::move(a), number(b, a)); } \
-    Tensor operator symbol(double a, Tensor&& b) { return function(number(a, b), std::move(b)); }
+    Tensor operator symbol(Tensor&& a, double b) { return function(std::move(a), number(#function, b, a)); } \
+    Tensor operator symbol(double a, Tensor&& b) { return function(number(#function, a, b), std::move(b)); }
 MERCER_OPERATOR(+, add)
 MERCER_OPERATOR(-, sub)
 MERCER_OPERATOR(*, mul)

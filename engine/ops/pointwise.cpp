@@ -18,11 +18,13 @@
 namespace mercer {
 namespace {
 
-int dtype_index(const PointwiseOp& op, DType dtype) {
-    if (!is_floating(dtype))
-        throw DTypeError(op.name,
-                         "works on f32 and f64, got " + std::string(name_of(dtype)) + "; use cast");
-    return dtype == DType::f64;
+cpu::PointwiseFn forward_for(const PointwiseOp& op, DType dtype) {
+    const auto& kernels = op.kernels().forward;
+    const bool integers = kernels[int(DType::i64)];
+    if (size_t(dtype) < std::size(kernels) && kernels[int(dtype)]) return kernels[int(dtype)];
+    throw DTypeError(op.name, std::string("works on ") +
+                                  (integers ? "f32, f64, i32 and i64" : "f32 and f64") + ", got " +
+                                  std::string(name_of(dtype)) + "; use cast");
 }
 
 Shape common_shape(const PointwiseOp& op, std::span<const Tensor* const> x) {
@@ -96,7 +98,7 @@ Tensor pointwise_small(const PointwiseOp& op, const Tensor* const (&x)[n], unsig
 Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const void* state,
                  unsigned dying) {
     const OperationScope scope(op.name, x);
-    const int dtype = dtype_index(op, x[0]->dtype());
+    const cpu::PointwiseFn kernel = forward_for(op, x[0]->dtype());
     const Shape shape = common_shape(op, x);
     const int over = taken_over(x, dying, shape);
     Tensor y = over < 0 ? Tensor::empty(shape, x[0]->dtype()) : *x[size_t(over)];
@@ -105,9 +107,8 @@ Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const 
         strides[k] = x[k]->shape() == shape
                          ? x[k]->strides()
                          : cpu::broadcast_strides(op.name, x[k]->shape(), x[k]->strides(), shape);
-    const cpu::PointwiseKernels& kernels = op.kernels();
-    cpu::run_pointwise(kernels.forward[dtype], kernels.cost, shape, x,
-                       std::span(strides.data(), x.size()), {&y, 1}, state);
+    cpu::run_pointwise(kernel, op.kernels().cost, shape, x, std::span(strides.data(), x.size()),
+                       {&y, 1}, state);
     if (over >= 0) take(*x[size_t(over)]);
     return y;
 }
@@ -115,7 +116,7 @@ Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const 
 Tensor pointwise_sum(const PointwiseOp& op, std::span<const Tensor* const> x, int axes,
                      const void* state) {
     const OperationScope scope(op.name, x);
-    const int dtype = dtype_index(op, x[0]->dtype());
+    require_floating(op.name, *x[0]);
     const Shape shape = common_shape(op, x);
     Shape kept = shape;
     int64_t cols = 1;
@@ -143,7 +144,7 @@ Tensor pointwise_sum(const PointwiseOp& op, std::span<const Tensor* const> x, in
     const int64_t chunk = std::min(cols, cpu::long_chunk),
                   chunks = cols > chunk ? (cols + chunk - 1) / chunk : 1;
     const Tensor sums = Tensor::empty({rows, chunks}, x[0]->dtype());
-    const cpu::PointwiseFn kernel = op.sums().sum[dtype];
+    const cpu::PointwiseFn kernel = op.sums().sum[x[0]->dtype() == DType::f64];
     const auto block = [&](int64_t first, int64_t n, int64_t c, int64_t columns) {
         const void* in[max_pointwise_inputs];
         for (size_t k = 0; k < x.size(); ++k) in[k] = at(*x[k], first * row[k] + c * col[k]);
@@ -171,7 +172,7 @@ PointwiseGradients pointwise_backward(const PointwiseOp& op, const Tensor& g,
     in.add(op, y, g.shape());
     PointwiseGradients out = outputs(g.shape(), g.dtype(), wanted);
     const cpu::PointwiseKernels& kernels = op.kernels();
-    cpu::run_pointwise(kernels.backward[dtype_index(op, g.dtype())], kernels.cost, g.shape(),
+    cpu::run_pointwise(kernels.backward[g.dtype() == DType::f64], kernels.cost, g.shape(),
                        in.values(), in.steps(), std::span(out.data(), x.size()), state);
     return out;
 }
@@ -187,7 +188,7 @@ PointwiseGradients pointwise_second(const PointwiseOp& op, const Tensor& g,
     for (const Tensor& t : c) in.add(op, t, g.shape());
     PointwiseGradients out = outputs(g.shape(), g.dtype(), wanted);
     const cpu::PointwiseKernels& kernels = op.kernels();
-    cpu::run_pointwise(kernels.second[dtype_index(op, g.dtype())], kernels.cost, g.shape(),
+    cpu::run_pointwise(kernels.second[g.dtype() == DType::f64], kernels.cost, g.shape(),
                        in.values(), in.steps(), std::span(out.data(), 1 + x.size()), state);
     return out;
 }

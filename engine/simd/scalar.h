@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <type_traits>
+
 #include "engine/simd/isa.h"
 
 namespace mercer::MERCER_ISA {
@@ -29,6 +31,9 @@ template <class T>
 struct Vec {
     using Scalar = T;
     using Int = Vec<typename IntOf<T>::type>;
+    // Integers are added up as what wraps around.
+    using W = std::conditional_t<__is_same(T, int32_t), uint32_t,
+                                 std::conditional_t<__is_same(T, int64_t), uint64_t, T>>;
     static constexpr int lanes = 1;
     T v;
 
@@ -43,11 +48,11 @@ struct Vec {
     }
     MERCER_INLINE void stream(T* p) const { *p = v; }
 
-    MERCER_INLINE friend Vec operator+(Vec a, Vec b) { return T(a.v + b.v); }
-    MERCER_INLINE friend Vec operator-(Vec a, Vec b) { return T(a.v - b.v); }
-    MERCER_INLINE friend Vec operator*(Vec a, Vec b) { return T(a.v * b.v); }
+    MERCER_INLINE friend Vec operator+(Vec a, Vec b) { return T(W(a.v) + W(b.v)); }
+    MERCER_INLINE friend Vec operator-(Vec a, Vec b) { return T(W(a.v) - W(b.v)); }
+    MERCER_INLINE friend Vec operator*(Vec a, Vec b) { return T(W(a.v) * W(b.v)); }
     MERCER_INLINE friend Vec operator/(Vec a, Vec b) { return T(a.v / b.v); }
-    MERCER_INLINE friend Vec operator-(Vec a) { return T(-a.v); }
+    MERCER_INLINE friend Vec operator-(Vec a) { return T(-W(a.v)); }
     MERCER_INLINE friend Vec operator&(Vec a, Vec b) { return T(a.v & b.v); }
     MERCER_INLINE friend Vec operator|(Vec a, Vec b) { return T(a.v | b.v); }
     MERCER_INLINE friend Vec operator^(Vec a, Vec b) { return T(a.v ^ b.v); }

@@ -50,6 +50,14 @@ MERCER_INLINE Vec<T> quiet_nan() {
 }
 
 template <class T>
+concept WholeNumber = T(0.5)
+== T(0);
+/// Of the lowest number itself.
+template <WholeNumber T>
+MERCER_INLINE Vec<T> abs(Vec<T> a) {
+    return select(a < Vec<T>(T(0)), -a, a);
+}
+template <class T>
 MERCER_INLINE Vec<T> abs(Vec<T> a) {
     return as_float(as_int(a) & Vec<typename IntOf<T>::type>(~Format<T>::sign));
 }
@@ -75,6 +83,14 @@ MERCER_INLINE Vec<T> max_or_second(Vec<T> a, Vec<T> b) {
 template <class T>
 MERCER_INLINE Vec<T> min_or_second(Vec<T> a, Vec<T> b) {
     return native::smaller(a.v, b.v);
+}
+template <WholeNumber T>
+MERCER_INLINE Vec<T> maximum(Vec<T> a, Vec<T> b) {
+    return select(a < b, b, a);
+}
+template <WholeNumber T>
+MERCER_INLINE Vec<T> minimum(Vec<T> a, Vec<T> b) {
+    return select(b < a, b, a);
 }
 /// The larger (smaller); NaN if either is. Of two equal values the first, of two NaN the second.
 template <class T>

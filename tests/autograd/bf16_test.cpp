@@ -164,7 +164,7 @@ TEST_CASE("what refuses says which operation, and what to do") {
           "[equal] bf16 is for storage; use cast, to f32 or f64");
     CHECK(message_of([&] { count_nonzero(x); }) ==
           "[count_nonzero] bf16 is for storage; use cast, to f32 or f64");
-    CHECK(message_of([&] { x + x; }) == "[add] works on f32 and f64, got bf16; use cast");
+    CHECK(message_of([&] { x + x; }) == "[add] works on f32, f64, i32 and i64, got bf16; use cast");
     CHECK(message_of([&] { x.data<float>(); }) ==
           "[data] the tensor holds bf16, asked for f32; use cast");
     Tape tape;

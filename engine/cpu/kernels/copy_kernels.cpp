@@ -188,13 +188,6 @@ void plane(void* to, const void* from, const Plane& p) {
     if (p.stream) stream_fence();
 }
 
-template <class T>
-MERCER_INLINE auto number(T x) {
-    if constexpr (__is_same(T, BFloat16))
-        return float(x);
-    else
-        return x;
-}
 template <class To, class From>
 MERCER_INLINE To converted(From x) {
     constexpr bool real_from = From(0.5) != From(0) && !__is_same(From, bool),
@@ -219,13 +212,12 @@ template <class To, class From>
 void convert(void* target, int64_t to_step, const void* source, int64_t from_step, int64_t n) {
     // A bool as the byte it is: its own conversions go one by one.
     using Read = std::conditional_t<__is_same(From, bool) && !__is_same(To, bool), uint8_t, From>;
-    To* to = static_cast<To*>(target);
+    To* to = static_cast<To*>(target);  // + makes a float of bf16
     const Read* from = static_cast<const Read*>(source);
     if (to_step == 1 && from_step == 1)
-        for (int64_t i = 0; i < n; ++i) to[i] = converted<To>(number(from[i]));
+        for (int64_t i = 0; i < n; ++i) to[i] = converted<To>(+from[i]);
     else
-        for (int64_t i = 0; i < n; ++i)
-            to[i * to_step] = converted<To>(number(from[i * from_step]));
+        for (int64_t i = 0; i < n; ++i) to[i * to_step] = converted<To>(+from[i * from_step]);
 }
 
 #define MERCER_FROM_ALL(To)                                                                  \

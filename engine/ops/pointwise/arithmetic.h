@@ -2,26 +2,27 @@
 // in autograd/ops/pointwise.cpp.
 #pragma once
 
+#include "engine/ops/pointwise/formula.h"
 #include "engine/simd/dual.h"
 
 namespace mercer::MERCER_ISA::formula {
 
-struct Add {
+struct Add : OnIntegers {
     static MERCER_INLINE auto f(auto a, auto b) { return a + b; }
 };
-struct Sub {
+struct Sub : OnIntegers {
     static MERCER_INLINE auto f(auto a, auto b) { return a - b; }
 };
-struct Mul {
+struct Mul : OnIntegers {
     static MERCER_INLINE auto f(auto a, auto b) { return a * b; }
 };
 struct Div {
     static MERCER_INLINE auto f(auto a, auto b) { return a / b; }
 };
-struct Neg {
+struct Neg : OnIntegers {
     static MERCER_INLINE auto f(auto x) { return -x; }
 };
-struct Square {
+struct Square : OnIntegers {
     static MERCER_INLINE auto f(auto x) { return x * x; }
 };
 

@@ -6,6 +6,11 @@ namespace mercer {
 /// What the derivative of a formula reads: bit i for input i, this for the result.
 inline constexpr unsigned needs_output = 1u << 7;
 
+/// Base of a formula that is one of integers too, which wrap around.
+struct OnIntegers {
+    static constexpr bool integers = true;
+};
+
 }  // namespace mercer
 
 /// A function of engine/simd as it is; its derivatives follow from it.

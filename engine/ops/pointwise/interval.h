@@ -1,12 +1,13 @@
 // A number in an interval.
 #pragma once
 
+#include "engine/ops/pointwise/formula.h"
 #include "engine/simd/dual.h"
 
 namespace mercer::MERCER_ISA::formula {
 
 /// The derivative goes to x inside, ends included, and to the end that holds outside: high, where low is above it.
-struct Clamp {
+struct Clamp : OnIntegers {
     template <class V>
     static MERCER_INLINE V f(V x, V low, V high) {
         const V raised = select(x < low, low, x);

@@ -7,11 +7,17 @@
 namespace mercer::MERCER_ISA::formula {
 
 /// Derivative sign(x), 0 at the kink.
-MERCER_FORMULA(Abs, abs)
+struct Abs : OnIntegers {
+    static MERCER_INLINE auto f(auto x) { return abs(x); }
+};
 MERCER_FORMULA(Sqrt, sqrt)
 /// Larger of two; NaN if either is NaN; at a tie the derivative goes to the first.
-MERCER_FORMULA(Maximum, maximum)
+struct Maximum : OnIntegers {
+    static MERCER_INLINE auto f(auto a, auto b) { return maximum(a, b); }
+};
 /// Smaller of two; NaN if either is NaN; at a tie the derivative goes to the first.
-MERCER_FORMULA(Minimum, minimum)
+struct Minimum : OnIntegers {
+    static MERCER_INLINE auto f(auto a, auto b) { return minimum(a, b); }
+};
 
 }  // namespace mercer::MERCER_ISA::formula

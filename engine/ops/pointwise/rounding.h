@@ -2,6 +2,7 @@
 // sign.
 #pragma once
 
+#include "engine/ops/pointwise/formula.h"
 #include "engine/simd/dual.h"
 
 namespace mercer::MERCER_ISA {
@@ -47,7 +48,7 @@ struct Trunc : Step {
     }
 };
 /// −1, 0 or 1; NaN for NaN.
-struct Sign : Step {
+struct Sign : Step, OnIntegers {
     template <class V>
     static MERCER_INLINE V f(V x) {
         const V zero(typename V::Scalar(0)), one(typename V::Scalar(1));
