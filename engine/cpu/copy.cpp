@@ -97,24 +97,15 @@ void convert(const Tensor& target, const Tensor& source) {
     const Strides strides[] = {target.strides(), source.strides()};
     const Walk walk = plan_walk(target.shape(), strides);
     const int last = walk.shape.rank() - 1;
-    const int64_t to_col = walk.strides[0][last], from_col = walk.strides[1][last], piece = 1 << 14,
-                  pieces = (walk.cols() + piece - 1) / piece;
-    const auto kernel = copy_table().convert[int(target.dtype())][int(source.dtype())];
-    const int64_t to_size = int64_t(size_of(target.dtype())),
+    const int64_t to_col = walk.strides[0][last], from_col = walk.strides[1][last],
+                  to_size = int64_t(size_of(target.dtype())),
                   from_size = int64_t(size_of(source.dtype()));
-    parallel_for(
-        walk.rows() * pieces, grain_for(std::min(piece, walk.cols())),
-        [&](int64_t begin, int64_t end) {
-            for (int64_t item = begin; item < end; ++item) {
-                int64_t at[2];
-                walk.locate(item / pieces, at);
-                const int64_t first = item % pieces * piece;
-                kernel(
-                    static_cast<char*>(target.raw()) + (at[0] + first * to_col) * to_size, to_col,
-                    static_cast<const char*>(source.raw()) + (at[1] + first * from_col) * from_size,
-                    from_col, std::min(piece, walk.cols() - first));
-            }
-        });
+    const auto kernel = copy_table().convert[int(target.dtype())][int(source.dtype())];
+    walk.for_pieces(1 << 14, 1, [&](const int64_t* at, int64_t first, int64_t n) {
+        kernel(static_cast<char*>(target.raw()) + (at[0] + first * to_col) * to_size, to_col,
+               static_cast<const char*>(source.raw()) + (at[1] + first * from_col) * from_size,
+               from_col, n);
+    });
 }
 
 void copy_into_box(const Tensor& target, const Tensor& source, const Shape& before,

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t ahead = 8;  // rows between asking and using
 
 template <class F>
-void visit_bits(DType dtype, F f) {
+auto visit_bits(DType dtype, F f) {
     switch (size_of(dtype)) {
         case 1: return f(uint8_t{});
         case 2: return f(uint16_t{});
@@ -149,10 +149,8 @@ void pick_rows(const Indexed& a, DType dtype, const void* from, void* to) {
                 else
                     for (int64_t j = first; j < last; ++j) {
                         if (j + ahead < last)
-                            for (int64_t b = 0; b < std::min<int64_t>(row, 1024); b += 64)
-                                __builtin_prefetch(reinterpret_cast<const char*>(
-                                                       plane + a.ids[j + ahead] * a.inner) +
-                                                   b);
+                            ask(plane + a.ids[j + ahead] * a.inner,
+                                std::min<int64_t>(a.inner, 1024 / int64_t(sizeof(T))));
                         std::memcpy(out + j * a.inner, plane + a.ids[j] * a.inner, size_t(row));
                     }
                 item += last - first;
@@ -162,24 +160,20 @@ void pick_rows(const Indexed& a, DType dtype, const void* from, void* to) {
 }
 
 bool pick_blocks(const Indexed& a, DType dtype, const void* from, void* to) {
-    bool done = false;
-    visit_bits(dtype, [&]<class T>(T) {
+    return visit_bits(dtype, [&]<class T>(T) {
         const int64_t packed = packed_columns<T>(a);
-        done = packed > 0;
-        if (done) pick_packed(a, packed, static_cast<const T*>(from), static_cast<T*>(to));
+        if (packed > 0) pick_packed(a, packed, static_cast<const T*>(from), static_cast<T*>(to));
+        return packed > 0;
     });
-    return done;
 }
 
 bool looks_at_ids(const Indexed& a) { return a.inner == 1 && !a.rows; }
 
 bool put(const Indexed& a, DType dtype, const void* from, void* to) {
-    bool good = true;
-    visit_bits(dtype, [&]<class T>(T) {
-        good = join_lines(a, static_cast<const T*>(from), static_cast<T*>(to), false,
+    return visit_bits(dtype, [&]<class T>(T) {
+        return join_lines(a, static_cast<const T*>(from), static_cast<T*>(to), false,
                           [](T& place, T x) { place = x; });
     });
-    return good;
 }
 
 void put_rows(const Indexed& a, DType dtype, const void* x, const void* from, void* to) {
@@ -195,11 +189,7 @@ void put_rows(const Indexed& a, DType dtype, const void* x, const void* from, vo
     parallel_for(a.outer * a.size, grain_for(row / 64 + 1), [&](int64_t begin, int64_t end) {
         for (int64_t item = begin; item < end; ++item) {
             const int64_t o = item / a.size, i = item % a.size;
-            if (i + ahead < a.size) {
-                const char* const next = source(o, i + ahead);
-                for (int64_t b = 0; b < std::min<int64_t>(row, 1024); b += 64)
-                    __builtin_prefetch(next + b);
-            }
+            if (i + ahead < a.size) ask(source(o, i + ahead), std::min<int64_t>(row, 1024));
             std::memcpy(static_cast<char*>(to) + item * row, source(o, i), size_t(row));
         }
     });
@@ -210,11 +200,10 @@ bool add_up(const Indexed& a, DType dtype, const void* from, void* to) {
         join_rows(Reduction::sum, a, 0, dtype, from, to);
         return true;
     }
-    const auto add = [&]<class T>(T) {
+    return visit_floating(dtype, [&]<class T>(T) {
         return join_lines(a, static_cast<const T*>(from), static_cast<T*>(to), true,
                           [](T& place, T x) { place += x; });
-    };
-    return dtype == DType::f64 ? add(double{}) : add(float{});
+    });
 }
 
 }  // namespace mercer::cpu

@@ -182,10 +182,7 @@ void join_rows(Reduction op, const Indexed& a, double empty, DType dtype, const 
             join_all(op, a, x, end, out, lower);
         mark_empty(a, end, T(empty), out);
     };
-    if (dtype == DType::f64)
-        join(double{});
-    else
-        join(float{});
+    visit_floating(dtype, join);
 }
 
 void softmax_by_id(const Indexed& a, DType dtype, const void* x, void* y) {
@@ -193,10 +190,8 @@ void softmax_by_id(const Indexed& a, DType dtype, const void* x, void* y) {
         return with_sorted(a, [&](const SegmentList& list) {
             segment_softmax(list, x, nullptr, a.inner, dtype, y);
         });
-    if (dtype == DType::f64)
-        softmax_short(a, static_cast<const double*>(x), static_cast<double*>(y));
-    else
-        softmax_short(a, static_cast<const float*>(x), static_cast<float*>(y));
+    visit_floating(
+        dtype, [&]<class T>(T) { softmax_short(a, static_cast<const T*>(x), static_cast<T*>(y)); });
 }
 
 void count_ids(const int64_t* ids, int64_t n, int64_t size, int64_t* counts) {

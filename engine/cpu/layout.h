@@ -2,9 +2,11 @@
 // inner loop is long.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <span>
 
+#include "engine/parallel.h"
 #include "engine/types.h"
 
 namespace mercer::cpu {
@@ -21,6 +23,22 @@ struct Walk {
     int64_t cols() const { return shape.back(); }
     /// Offsets (elements) of every operand at run `row`.
     void locate(int64_t row, int64_t* offsets) const;
+
+    /// body(offsets, first, n) for every run by pieces of at most `piece`: elements [first, first + n) of the run that begins
+    /// at the offsets. In parallel; so many elements cost as much as one of grain_for.
+    template <class Body>
+    void for_pieces(int64_t piece, int64_t elements, Body body) const {
+        const int64_t pieces = (cols() + piece - 1) / piece;
+        parallel_for(rows() * pieces, grain_for(std::min(piece, cols()) / elements),
+                     [&](int64_t begin, int64_t end) {
+                         for (int64_t item = begin; item < end; ++item) {
+                             int64_t offsets[max_operands];
+                             locate(item / pieces, offsets);
+                             const int64_t first = item % pieces * piece;
+                             body(offsets, first, std::min(piece, cols() - first));
+                         }
+                     });
+    }
 };
 
 /// `shape` with axes of size 1 dropped and mergeable neighbours merged; rank is at least 1.

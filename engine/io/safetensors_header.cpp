@@ -1,12 +1,14 @@
 #include "engine/io/safetensors_header.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <cstring>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
 
 namespace mercer::io {
 namespace {
@@ -91,6 +93,12 @@ private:
         metadata_keys,    // its keys
         metadata_values,  // a string
     };
+    struct Field {
+        std::string_view name;
+        State then;
+    };
+    static constexpr Field fields[] = {
+        {"dtype", State::dtype}, {"shape", State::shape}, {"data_offsets", State::span}};
 
     [[noreturn]] bool reject(Reject code, std::string_view what) {
         file_.reject(code, field_, prefix + position(), what);
@@ -116,7 +124,8 @@ private:
     State state_ = State::top;
     std::string field_;  // the tensor's name, for messages
     Entry entry_{};
-    bool has_dtype_ = false, has_shape_ = false, has_span_ = false, has_metadata_ = false;
+    std::array<bool, std::size(fields)> has_{};
+    bool has_metadata_ = false;
     int offsets_ = 0;
 };
 
@@ -193,11 +202,6 @@ void Events::check_name(const std::string& name) {
 }
 
 bool Events::key(std::string& text) {
-    const auto once = [&](bool& seen) {
-        if (seen)
-            reject(Reject::duplicate_field, "the field " + in_quotes(text) + " appears twice");
-        seen = true;
-    };
     switch (state_) {
         case State::names:
             if (text == metadata_name) {
@@ -216,26 +220,21 @@ bool Events::key(std::string& text) {
             entry_ = {};
             entry_.name_at = keep(text);
             entry_.name_size = uint32_t(text.size());
-            has_dtype_ = has_shape_ = has_span_ = false;
+            has_ = {};
             offsets_ = 0;
             state_ = State::entry;
             return true;
-        case State::fields:
-            if (text == "dtype") {
-                once(has_dtype_);
-                state_ = State::dtype;
-            } else if (text == "shape") {
-                once(has_shape_);
-                state_ = State::shape;
-            } else if (text == "data_offsets") {
-                once(has_span_);
-                state_ = State::span;
-            } else {
+        case State::fields: {
+            const size_t i = size_t(std::ranges::find(fields, text, &Field::name) - fields);
+            if (i == std::size(fields))
                 reject(Reject::unknown_field,
                        "the field " + in_quotes(text) +
                            " is not of the format; fields are dtype, shape, data_offsets");
-            }
+            if (std::exchange(has_[i], true))
+                reject(Reject::duplicate_field, "the field " + in_quotes(text) + " appears twice");
+            state_ = fields[i].then;
             return true;
+        }
         default:
             if (text.find('\0') != text.npos)
                 reject(Reject::metadata_nul, "a key holds a NUL character; write it without");
@@ -288,9 +287,10 @@ bool Events::end_object() {
 
 void Events::finish_entry() {
     const auto number = [](uint64_t x) { return std::to_string(x); };
-    for (const auto& [has, name] : {std::pair{has_dtype_, "dtype"}, std::pair{has_shape_, "shape"},
-                                    std::pair{has_span_, "data_offsets"}})
-        if (!has) reject(Reject::missing_field, "the field '" + std::string(name) + "' is missing");
+    for (size_t i = 0; i < has_.size(); ++i)
+        if (!has_[i])
+            reject(Reject::missing_field,
+                   "the field '" + std::string(fields[i].name) + "' is missing");
     const std::string element(name_of(entry_.element));
     const std::optional<int64_t> bits = packed_bits(entry_.element, h_.shape(entry_));
     if (!bits) reject(Reject::shape_overflow, "the shape's elements are too many for 64 bits");
@@ -328,10 +328,8 @@ void check_spans(const File& file, const SafetensorsHeader& h) {
     const auto number = [](uint64_t x) { return std::to_string(x); };
     std::vector<uint32_t> order(entries.size());
     std::iota(order.begin(), order.end(), 0u);
-    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-        return std::pair(entries[a].begin, entries[a].end) <
-               std::pair(entries[b].begin, entries[b].end);
-    });
+    std::ranges::sort(order, {},
+                      [&](uint32_t i) { return std::pair(entries[i].begin, entries[i].end); });
     uint64_t expected = 0;
     for (uint32_t i : order) {
         const Entry& e = entries[i];
@@ -349,20 +347,16 @@ void check_spans(const File& file, const SafetensorsHeader& h) {
 }
 
 void check_duplicates(const File& file, SafetensorsHeader& h) {
-    const auto by_name = [&](const Entry& a, const Entry& b) { return h.name(a) < h.name(b); };
-    std::sort(h.entries.begin(), h.entries.end(), by_name);
-    const auto twin =
-        std::adjacent_find(h.entries.begin(), h.entries.end(),
-                           [&](const Entry& a, const Entry& b) { return h.name(a) == h.name(b); });
+    const auto name = [&](const Entry& e) { return h.name(e); };
+    std::ranges::sort(h.entries, {}, name);
+    const auto twin = std::ranges::adjacent_find(h.entries, {}, name);
     if (twin != h.entries.end())
         file.reject(Reject::duplicate_tensor, h.name(*twin),
                     prefix + std::max(twin[0].name_at, twin[1].name_at),
                     "two tensors have this name; rename one of them");
     const auto key = [&](uint32_t at) { return std::string_view(h.text.data() + at); };
-    std::sort(h.metadata.begin(), h.metadata.end(),
-              [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
-    const auto again = std::adjacent_find(h.metadata.begin(), h.metadata.end(),
-                                          [&](uint32_t a, uint32_t b) { return key(a) == key(b); });
+    std::ranges::sort(h.metadata, {}, key);
+    const auto again = std::ranges::adjacent_find(h.metadata, {}, key);
     if (again != h.metadata.end())
         file.reject(Reject::duplicate_metadata_key, metadata_name,
                     prefix + std::max(again[0], again[1]),

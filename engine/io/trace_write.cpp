@@ -22,17 +22,16 @@ std::string full_name(const TraceEvent& e) {
 }
 
 // What is not UTF-8 becomes the replacement character.
-void put_string(std::string& out, const std::string& text) {
-    out += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string quoted(const std::string& text) {
+    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-void put_number(std::string& out, uint64_t value) { out += std::to_string(value); }
 // Nanoseconds as microseconds, exactly.
-void put_time(std::string& out, int64_t ns) {
+std::string time_of(int64_t ns) {
     char text[40];
     std::snprintf(text, sizeof text, "%lld.%03lld", static_cast<long long>(ns / 1000),
                   static_cast<long long>(ns % 1000));
-    out += text;
+    return text;
 }
 
 std::string text_of(const TraceTensor& t) {
@@ -41,16 +40,10 @@ std::string text_of(const TraceTensor& t) {
 
 void put_event(std::string& out, const TraceEvent& e, const std::string& head, int64_t origin) {
     constexpr const char* categories[] = {"operation", "backward", "task", "user"};
-    out += "{\"ph\":\"X\"," + head + ",\"tid\":";
-    put_number(out, e.thread);
-    out += ",\"ts\":";
-    put_time(out, std::max<int64_t>(0, e.start - origin));
-    out += ",\"dur\":";
-    put_time(out, e.duration);
-    out += ",\"name\":";
-    put_string(out, full_name(e));
-    out += std::string(",\"cat\":\"") + categories[int(e.kind)] + "\",\"args\":{\"bytes\":";
-    put_number(out, e.bytes);
+    out += "{\"ph\":\"X\"," + head + ",\"tid\":" + std::to_string(e.thread) +
+           ",\"ts\":" + time_of(std::max<int64_t>(0, e.start - origin)) +
+           ",\"dur\":" + time_of(e.duration) + ",\"name\":" + quoted(full_name(e)) + ",\"cat\":\"" +
+           categories[int(e.kind)] + "\",\"args\":{\"bytes\":" + std::to_string(e.bytes);
     if (e.operands) {
         std::string list;
         for (uint32_t k = 0; k < e.operands; ++k) list += (k ? " " : "") + text_of(e.tensors[k]);
@@ -80,10 +73,9 @@ void Trace::write_chrome(std::ostream& out) const {
     const std::string head = "\"pid\":" + std::to_string(getpid());
     std::string text =
         "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"program\":\"mercer\","
-        "\"dropped_events\":";
-    put_number(text, dropped());
-    text += "},\"traceEvents\":[\n{\"ph\":\"M\"," + head +
-            ",\"name\":\"process_name\",\"args\":{\"name\":\"mercer\"}}";
+        "\"dropped_events\":" +
+        std::to_string(dropped()) + "},\"traceEvents\":[\n{\"ph\":\"M\"," + head +
+        ",\"name\":\"process_name\",\"args\":{\"name\":\"mercer\"}}";
     for (uint32_t t = 0; t < threads; ++t)
         text += ",\n{\"ph\":\"M\"," + head + ",\"tid\":" + std::to_string(t) +
                 ",\"name\":\"thread_name\",\"args\":{\"name\":\"thread " + std::to_string(t) +
@@ -101,9 +93,9 @@ void Trace::write_chrome(std::ostream& out) const {
     for (const TraceEvent* e : by_end) {
         if (e->live == before) continue;
         before = e->live;
-        text += ",\n{\"ph\":\"C\"," + head + ",\"ts\":";
-        put_time(text, std::max<int64_t>(0, e->start + e->duration - r.start));
-        text += ",\"name\":\"memory\",\"args\":{\"live bytes\":" + std::to_string(e->live) + "}}";
+        text += ",\n{\"ph\":\"C\"," + head +
+                ",\"ts\":" + time_of(std::max<int64_t>(0, e->start + e->duration - r.start)) +
+                ",\"name\":\"memory\",\"args\":{\"live bytes\":" + std::to_string(e->live) + "}}";
         if (text.size() > (size_t{1} << 16)) flush();
     }
     text += "\n]}\n";

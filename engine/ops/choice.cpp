@@ -1,6 +1,5 @@
 #include "engine/ops/choice.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "engine/cpu/choice_table.h"
@@ -11,7 +10,6 @@
 #include "engine/functions.h"
 #include "engine/operation.h"
 #include "engine/ops/require.h"
-#include "engine/parallel.h"
 
 namespace mercer {
 MERCER_DISPATCH(cpu::ChoiceTable, choice_table)
@@ -25,28 +23,20 @@ void choose(const Tensor& out, const Tensor& mask, const Tensor& a, const Tensor
     if (out.count() == 0) return;
     const cpu::Walk walk = cpu::plan_walk(out.shape(), strides);
     const int last = walk.shape.rank() - 1;
-    const int64_t size = size_of(out.dtype()), piece = 1 << 14,
-                  pieces = (walk.cols() + piece - 1) / piece;
+    const int64_t size = size_of(out.dtype()), row[3] = {};
     const Tensor* const operands[] = {&mask, &a, &b};
     const cpu::PointwiseFn kernel = choice_table().choose[std::countr_zero(uint64_t(size))];
-    parallel_for(walk.rows() * pieces, grain_for(std::min(walk.cols(), piece) / 8),
-                 [&](int64_t begin, int64_t end) {
-                     const int64_t row[3] = {};
-                     int64_t column[3];
-                     for (int k = 0; k < 3; ++k) column[k] = walk.strides[k + 1][last];
-                     for (int64_t item = begin; item < end; ++item) {
-                         int64_t at[4];
-                         walk.locate(item / pieces, at);
-                         const int64_t first = item % pieces * piece,
-                                       n = std::min(piece, walk.cols() - first);
-                         void* const to = static_cast<char*>(out.raw()) + (at[0] + first) * size;
-                         const void* in[3];
-                         for (int k = 0; k < 3; ++k)
-                             in[k] = static_cast<const char*>(operands[k]->raw()) +
-                                     (at[k + 1] + first * column[k]) * (k == 0 ? 1 : size);
-                         kernel({1, n, in, row, column, &to, n, nullptr, false});
-                     }
-                 });
+    walk.for_pieces(1 << 14, 8, [&](const int64_t* at, int64_t first, int64_t n) {
+        void* const to = static_cast<char*>(out.raw()) + (at[0] + first) * size;
+        const void* in[3];
+        int64_t column[3];
+        for (int k = 0; k < 3; ++k) {
+            column[k] = walk.strides[k + 1][last];
+            in[k] = static_cast<const char*>(operands[k]->raw()) +
+                    (at[k + 1] + first * column[k]) * (k == 0 ? 1 : size);
+        }
+        kernel({1, n, in, row, column, &to, n, nullptr, false});
+    });
 }
 
 }  // namespace

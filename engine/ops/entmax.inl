@@ -68,9 +68,7 @@ void FenchelYoung::vjp(Vjp<X>& c) {
         c.give(0, backward(attrs, c.in(0), c.in(1), c.out(1), c.out(2), c.out(3), c.g()));
     } else {
         const X p = entmax_with(c.in(0), attrs.alpha);
-        Shape column = c.g().shape();
-        column.push_back(1);
-        c.give(0, reshape(c.g(), column) * (p - X(c.value(1))));
+        c.give(0, unsqueeze(c.g(), -1) * (p - X(c.value(1))));
     }
 }
 

@@ -64,37 +64,25 @@ bool pick(const Tensor& out, const Tensor& x, const Tensor& index, int axis) {
     const cpu::Walk walk = cpu::plan_walk(out.shape(), strides);
     const int last = walk.shape.rank() - 1;
     const int64_t d = walk.strides[0][last], s = walk.strides[1][last], w = walk.strides[2][last],
-                  step = x.strides()[axis], size = x.shape()[axis], piece = 1 << 11,
-                  pieces = (walk.cols() + piece - 1) / piece;
+                  step = x.strides()[axis], size = x.shape()[axis];
     const bool dense = d == 1 && s == 0 && w == 1 && step == 1;
     std::atomic<bool> good{true};
-    parallel_for(walk.rows() * pieces, grain_for(std::min(piece, walk.cols())),
-                 [&](int64_t begin, int64_t end) {
-                     for (int64_t item = begin; item < end; ++item) {
-                         int64_t at[3];
-                         walk.locate(item / pieces, at);
-                         const int64_t first = item % pieces * piece,
-                                       n = std::min(piece, walk.cols() - first);
-                         T* to = static_cast<T*>(out.raw()) + at[0] + first * d;
-                         const T* from = static_cast<const T*>(x.raw()) + at[1] + first * s;
-                         const int64_t* id =
-                             static_cast<const int64_t*>(index.raw()) + at[2] + first * w;
-                         // All of a line that is met again and again, before it is met at random.
-                         for (int64_t i = 0; dense && i < size && size <= 4 * n;
-                              i += 64 / int64_t(sizeof(T)))
-                             __builtin_prefetch(from + i);
-                         bool all = w != 1 || cpu::within(id, n, size);
-                         for (int64_t i = 0; w != 1 && i < n; ++i)
-                             all &= id[i * w] >= 0 && id[i * w] < size;
-                         if (!all)
-                             good = false;
-                         else if (dense)
-                             for (int64_t i = 0; i < n; ++i) to[i] = from[id[i]];
-                         else
-                             for (int64_t i = 0; i < n; ++i)
-                                 to[i * d] = from[id[i * w] * step + i * s];
-                     }
-                 });
+    walk.for_pieces(1 << 11, 1, [&](const int64_t* at, int64_t first, int64_t n) {
+        T* to = static_cast<T*>(out.raw()) + at[0] + first * d;
+        const T* from = static_cast<const T*>(x.raw()) + at[1] + first * s;
+        const int64_t* id = static_cast<const int64_t*>(index.raw()) + at[2] + first * w;
+        // All of a line that is met again and again, before it is met at random.
+        for (int64_t i = 0; dense && i < size && size <= 4 * n; i += 64 / int64_t(sizeof(T)))
+            __builtin_prefetch(from + i);
+        bool all = w != 1 || cpu::within(id, n, size);
+        for (int64_t i = 0; w != 1 && i < n; ++i) all &= id[i * w] >= 0 && id[i * w] < size;
+        if (!all)
+            good = false;
+        else if (dense)
+            for (int64_t i = 0; i < n; ++i) to[i] = from[id[i]];
+        else
+            for (int64_t i = 0; i < n; ++i) to[i * d] = from[id[i * w] * step + i * s];
+    });
     return good;
 }
 

@@ -77,13 +77,7 @@ Tensor triangle(int64_t rows, int64_t columns, bool lower, int64_t diagonal) {
     return mask;
 }
 
-Tensor identity(int64_t n, DType dtype) {
-    Tensor out = Tensor::zeros({n, n}, dtype);
-    visit_floating(dtype, [&]<class T>(T) {
-        for (int64_t i = 0; i < n; ++i) out.mutable_data<T>()[i * (n + 1)] = T(1);
-    });
-    return out;
-}
+Tensor identity(int64_t n, DType dtype) { return Tensor::eye(n, n, dtype); }
 
 Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
     const OperationScope scope(name, x);

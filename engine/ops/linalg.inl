@@ -55,14 +55,9 @@ void Eigh::vjp(Vjp<X>& c) {
     const int64_t n = v.size(-1);
     const X eye(identity(n, v.dtype()));
     X inner;
-    Shape column = values.shape();
-    column.push_back(1);
-    if (c.g(0).defined()) inner = eye * reshape(c.g(0), column);
+    if (c.g(0).defined()) inner = eye * unsqueeze(c.g(0), -1);
     if (c.g(1).defined()) {
-        Shape row = values.shape();
-        row[row.rank() - 1] = 1;
-        row.push_back(n);
-        const X f = (1.0 - eye) / (reshape(values, row) - reshape(values, column) + eye);
+        const X f = (1.0 - eye) / (unsqueeze(values, -2) - unsqueeze(values, -1) + eye);
         const X w = f * matmul(transpose(v), c.g(1));
         const X both = (w + transpose(w)) * 0.5;
         inner = inner.defined() ? inner + both : both;

@@ -62,11 +62,8 @@ std::array<Tensor, 3> LogSumExp::forward(const Attrs& attrs, std::span<const Ten
     for_rows(t.rows, t.n, [&](int64_t r, int64_t rows) {
         kernel(at(x, r * t.n), at(top, r), at(sum, r), at(log_sum, r), nullptr, rows, t.n);
     });
-    Shape shape = kept_shape(in[0].shape(), attrs.axes);
-    if (!attrs.keep)
-        for (int a = shape.rank() - 1; a >= 0; --a)
-            if (attrs.axes & (1u << a)) shape.erase(a);
-    return {reshape(top + log_sum, shape), top, sum};
+    const Shape kept = kept_shape(in[0].shape(), attrs.axes);
+    return {finished(reshape(top + log_sum, kept), attrs), top, sum};
 }
 
 Tensor LogSumExp::backward(const Attrs& attrs, const Tensor& from, const Tensor& top,
@@ -83,25 +80,15 @@ Tensor LogSumExp::backward(const Attrs& attrs, const Tensor& from, const Tensor&
 Tensor LogSoftmax::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     require_floating(name, in[0]);
-    const Tensor x = as_rows(in[0], attrs.axis), y = Tensor::empty(x.shape(), x.dtype());
-    const auto kernel = logits_table().log_softmax[x.dtype() == DType::f64];
-    const int64_t n = x.shape().back();
-    for_rows(rows_of(x), n,
-             [&](int64_t r, int64_t rows) { kernel(at(x, r * n), at(y, r * n), rows, n); });
-    return from_rows(y, attrs.axis);
+    return along_rows(attrs.axis, logits_table().log_softmax[in[0].dtype() == DType::f64], in[0]);
 }
 
-Tensor LogSoftmax::backward(const Attrs& attrs, const Tensor& out, const Tensor& gradient) {
-    const OperationScope scope(name, {&out, &gradient});
-    const Tensor y = as_rows(out, attrs.axis), g = as_rows(gradient, attrs.axis),
-                 dx = Tensor::empty(y.shape(), y.dtype());
+Tensor LogSoftmax::backward(const Attrs& attrs, const Tensor& y, const Tensor& g) {
+    const OperationScope scope(name, {&y, &g});
     const auto kernel = logits_table().log_softmax_backward[y.dtype() == DType::f64];
     const bool stream = streams(y, 3);
-    const int64_t n = y.shape().back();
-    for_rows(rows_of(y), n, [&](int64_t r, int64_t rows) {
-        kernel(at(y, r * n), at(g, r * n), at(dx, r * n), rows, n, stream);
-    });
-    return from_rows(dx, attrs.axis);
+    return along_rows(
+        attrs.axis, [=](auto... args) { kernel(args..., stream); }, y, g);
 }
 
 namespace {

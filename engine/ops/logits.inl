@@ -49,13 +49,11 @@ void CrossEntropy::vjp(Vjp<X>& c) {
     } else {
         const X x = c.in(0);
         const Tensor labels = row_labels(name, x.shape(), ids, attrs.ignore);
-        Shape column = labels.shape();
-        column.push_back(1);
         const Tensor ignored = less(labels, 0);
         const X target(targets(attrs, labels, x.size(-1), x.dtype()));
         const X w = loss_weights(c.g(), attrs.reduction, labelled(labels), labels.shape());
-        c.give(0, where(reshape(ignored, column), X(Tensor::zeros({}, c.dtype())),
-                        reshape(w, column) * (softmax(x) - target)));
+        c.give(0, where(unsqueeze(ignored, -1), X(Tensor::zeros({}, c.dtype())),
+                        unsqueeze(w, -1) * (softmax(x) - target)));
     }
 }
 
@@ -66,12 +64,10 @@ void NllLoss::vjp(Vjp<X>& c) {
     const Shape shape = c.in_shape(0);
     const Tensor labels = row_labels(name, shape, c.value(1), attrs.ignore),
                  ignored = less(labels, 0);
-    Shape column = labels.shape();
-    column.push_back(1);
     const X w = loss_weights(c.g(), attrs.reduction, labelled(labels), labels.shape());
     const X share = where(ignored, X(Tensor::zeros({}, c.dtype())), -w);
     const Tensor index = where(ignored, Tensor::zeros({}, DType::i64), labels);
-    c.give(0, scatter_add(reshape(share, column), reshape(index, column), -1, shape.back()));
+    c.give(0, scatter_add(unsqueeze(share, -1), unsqueeze(index, -1), -1, shape.back()));
 }
 
 }  // namespace mercer

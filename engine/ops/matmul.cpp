@@ -82,10 +82,7 @@ void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b, const Af
         return multiply_into(out.view({tall.shape()[0], columns}, {columns, 1}, out.offset()), tall,
                              b, after, order);
     }
-    if (a.dtype() == DType::f64)
-        multiply<double>(out, a, b, after, order);
-    else
-        multiply<float>(out, a, b, after, order);
+    visit_floating(a.dtype(), [&]<class T>(T) { multiply<T>(out, a, b, after, order); });
 }
 
 Tensor Matmul::forward(const Attrs& attrs, std::span<const Tensor> x) {

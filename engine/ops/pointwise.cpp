@@ -51,13 +51,6 @@ struct Operands {
     std::span<const Strides> steps() const { return {strides.data(), size_t(n)}; }
 };
 
-PointwiseGradients outputs(const Shape& shape, DType dtype, unsigned wanted) {
-    PointwiseGradients out;
-    for (size_t k = 0; k < out.size(); ++k)
-        if (wanted & (1u << k)) out[k] = Tensor::empty(shape, dtype);
-    return out;
-}
-
 // The operand of the mask whose memory the result may take, or −1: nobody else holds it, it is not the host's, and all of it is
 // the result's. None while instruments are on: they look at operands when the operation is over.
 int taken_over(std::span<const Tensor* const> x, unsigned dying, const Shape& shape) {
@@ -162,35 +155,39 @@ Tensor pointwise_sum(const PointwiseOp& op, std::span<const Tensor* const> x, in
     return reshape(chunks == 1 ? sums : cpu::reduce(cpu::Reduction::sum, sums, 1u << 1), kept);
 }
 
-PointwiseGradients pointwise_backward(const PointwiseOp& op, const Tensor& g,
-                                      std::span<const Tensor> x, const Tensor& y, unsigned wanted,
-                                      const void* state) {
-    const OperationScope scope(op.name, x);
-    Operands in;
-    in.add(op, g, g.shape());
-    for (const Tensor& t : x) in.add(op, t, g.shape());
-    in.add(op, y, g.shape());
-    PointwiseGradients out = outputs(g.shape(), g.dtype(), wanted);
-    const cpu::PointwiseKernels& kernels = op.kernels();
-    cpu::run_pointwise(kernels.backward[g.dtype() == DType::f64], kernels.cost, g.shape(),
-                       in.values(), in.steps(), std::span(out.data(), x.size()), state);
-    return out;
-}
+namespace {
 
-PointwiseGradients pointwise_second(const PointwiseOp& op, const Tensor& g,
-                                    std::span<const Tensor> x, const Tensor& y,
-                                    std::span<const Tensor> c, unsigned wanted, const void* state) {
+// The first `count` results of a kernel that reads g, x, y and c.
+PointwiseGradients derivatives(const PointwiseOp& op, const cpu::PointwiseFn (&kernel)[2],
+                               const Tensor& g, std::span<const Tensor> x, const Tensor& y,
+                               std::span<const Tensor> c, size_t count, unsigned wanted,
+                               const void* state) {
     const OperationScope scope(op.name, x);
     Operands in;
     in.add(op, g, g.shape());
     for (const Tensor& t : x) in.add(op, t, g.shape());
     in.add(op, y, g.shape());
     for (const Tensor& t : c) in.add(op, t, g.shape());
-    PointwiseGradients out = outputs(g.shape(), g.dtype(), wanted);
-    const cpu::PointwiseKernels& kernels = op.kernels();
-    cpu::run_pointwise(kernels.second[g.dtype() == DType::f64], kernels.cost, g.shape(),
-                       in.values(), in.steps(), std::span(out.data(), 1 + x.size()), state);
+    PointwiseGradients out;
+    for (size_t k = 0; k < out.size(); ++k)
+        if (wanted & (1u << k)) out[k] = Tensor::empty(g.shape(), g.dtype());
+    cpu::run_pointwise(kernel[g.dtype() == DType::f64], op.kernels().cost, g.shape(), in.values(),
+                       in.steps(), std::span(out.data(), count), state);
     return out;
+}
+
+}  // namespace
+
+PointwiseGradients pointwise_backward(const PointwiseOp& op, const Tensor& g,
+                                      std::span<const Tensor> x, const Tensor& y, unsigned wanted,
+                                      const void* state) {
+    return derivatives(op, op.kernels().backward, g, x, y, {}, x.size(), wanted, state);
+}
+
+PointwiseGradients pointwise_second(const PointwiseOp& op, const Tensor& g,
+                                    std::span<const Tensor> x, const Tensor& y,
+                                    std::span<const Tensor> c, unsigned wanted, const void* state) {
+    return derivatives(op, op.kernels().second, g, x, y, c, 1 + x.size(), wanted, state);
 }
 
 void add_in_place(Tensor& a, const Tensor& b) {

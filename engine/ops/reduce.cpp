@@ -22,15 +22,6 @@ void require_elements(const char* name, const Tensor& x, unsigned axes) {
         throw ValueError(name, "nothing to reduce over in " + to_string(x.shape()));
 }
 
-// A result with the reduced axes of size 1, without them unless they are kept.
-Tensor finished(const Tensor& y, const ReduceAttrs& attrs) {
-    if (attrs.keep) return y;
-    Shape shape = y.shape();
-    for (int i = y.rank() - 1; i >= 0; --i)
-        if (attrs.axes & (1u << i)) shape.erase(i);
-    return y.view(shape, contiguous_strides(shape), y.offset());
-}
-
 Tensor reduce(const char* name, cpu::Reduction op, const ReduceAttrs& attrs, const Tensor& x) {
     const OperationScope scope(name, {&x});
     require_number(name, x);
@@ -89,6 +80,13 @@ ReduceAttrs reduce_axes(const char* operation, std::span<const int> axes, int ra
     }
     return {mask, keep};
 }
+Tensor finished(const Tensor& y, const ReduceAttrs& attrs) {
+    if (attrs.keep) return y;
+    Shape shape = y.shape();
+    for (int i = y.rank() - 1; i >= 0; --i)
+        if (attrs.axes & (1u << i)) shape.erase(i);
+    return y.view(shape, contiguous_strides(shape), y.offset());
+}
 ReduceAttrs reduce_all(int rank) { return {(1u << rank) - 1u, false}; }
 
 Shape kept_shape(const Shape& shape, unsigned axes) {
@@ -108,22 +106,19 @@ double degrees_of_freedom(const Shape& shape, const VarianceAttrs& attrs) {
     return std::max(0.0, double(reduced_count(shape, attrs.axes)) - double(attrs.correction));
 }
 
-Tensor Sum::forward(const Attrs& a, std::span<const Tensor> x) {
-    return reduce(name, cpu::Reduction::sum, a, x[0]);
-}
+#define MERCER_REDUCED(Op, which)                                   \
+    Tensor Op::forward(const Attrs& a, std::span<const Tensor> x) { \
+        return reduce(name, cpu::Reduction::which, a, x[0]);        \
+    }
+MERCER_REDUCED(Sum, sum)
+MERCER_REDUCED(Max, max)
+MERCER_REDUCED(Min, min)
+MERCER_REDUCED(Prod, prod)
+#undef MERCER_REDUCED
+
 Tensor Mean::forward(const Attrs& a, std::span<const Tensor> x) {
     require_floating(name, x[0]);
     return reduce(name, cpu::Reduction::sum, a, x[0]) / double(reduced_count(x[0].shape(), a.axes));
-}
-Tensor Max::forward(const Attrs& a, std::span<const Tensor> x) {
-    return reduce(name, cpu::Reduction::max, a, x[0]);
-}
-Tensor Min::forward(const Attrs& a, std::span<const Tensor> x) {
-    return reduce(name, cpu::Reduction::min, a, x[0]);
-}
-
-Tensor Prod::forward(const Attrs& a, std::span<const Tensor> x) {
-    return reduce(name, cpu::Reduction::prod, a, x[0]);
 }
 Tensor Variance::forward(const Attrs& a, std::span<const Tensor> x) {
     return mean_squared_deviation(name, a, x[0]);
@@ -164,19 +159,17 @@ MERCER_COUNTING(all, all)
 MERCER_COUNTING(count_nonzero, count)
 #undef MERCER_COUNTING
 
-Tensor argmax(const Tensor& x, int axis, bool keep) {
-    return extremum_index("argmax", cpu::Extremum::max, x,
-                          1u << normal_axis("argmax", axis, x.rank()), keep);
-}
-Tensor argmin(const Tensor& x, int axis, bool keep) {
-    return extremum_index("argmin", cpu::Extremum::min, x,
-                          1u << normal_axis("argmin", axis, x.rank()), keep);
-}
-Tensor argmax(const Tensor& x) {
-    return extremum_index("argmax", cpu::Extremum::max, x, reduce_all(x.rank()).axes, false);
-}
-Tensor argmin(const Tensor& x) {
-    return extremum_index("argmin", cpu::Extremum::min, x, reduce_all(x.rank()).axes, false);
-}
+#define MERCER_ARG(function, which)                                                          \
+    Tensor function(const Tensor& x, int axis, bool keep) {                                  \
+        return extremum_index(#function, cpu::Extremum::which, x,                            \
+                              1u << normal_axis(#function, axis, x.rank()), keep);           \
+    }                                                                                        \
+    Tensor function(const Tensor& x) {                                                       \
+        return extremum_index(#function, cpu::Extremum::which, x, reduce_all(x.rank()).axes, \
+                              false);                                                        \
+    }
+MERCER_ARG(argmax, max)
+MERCER_ARG(argmin, min)
+#undef MERCER_ARG
 
 }  // namespace mercer

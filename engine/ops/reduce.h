@@ -22,6 +22,8 @@ struct NormAttrs : ReduceAttrs {
 MERCER_API ReduceAttrs reduce_axes(const char* operation, std::span<const int> axes, int rank,
                                    bool keep);
 MERCER_API ReduceAttrs reduce_all(int rank);
+/// A result with the reduced axes of size 1, without them unless they are kept.
+Tensor finished(const Tensor& y, const ReduceAttrs& attrs);
 /// `shape` with the reduced axes left as 1.
 MERCER_API Shape kept_shape(const Shape& shape, unsigned axes);
 /// The number of elements reduced into one.

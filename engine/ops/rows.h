@@ -2,6 +2,9 @@
 // n contiguous elements.
 #pragma once
 
+#include <array>
+#include <tuple>
+
 #include "engine/cpu/caches.h"
 #include "engine/ops/require.h"
 #include "engine/parallel.h"
@@ -31,6 +34,18 @@ inline int64_t rows_of(const Tensor& x) {
 /// Element i of a row-major tensor.
 inline char* at(const Tensor& x, int64_t i) {
     return static_cast<char*>(x.raw()) + i * int64_t(size_of(x.dtype()));
+}
+
+/// The result of kernel(rows of each x, its own rows, their number, n), all along `axis`.
+template <class Kernel, class... X>
+Tensor along_rows(int axis, Kernel kernel, const X&... x) {
+    const std::array<Tensor, sizeof...(X)> in{as_rows(x, axis)...};
+    const Tensor out = Tensor::empty(in[0].shape(), in[0].dtype());
+    const int64_t n = out.shape().back();
+    for_rows(rows_of(out), n, [&](int64_t r, int64_t rows) {
+        std::apply([&](const auto&... t) { kernel(at(t, r * n)..., at(out, r * n), rows, n); }, in);
+    });
+    return from_rows(out, axis);
 }
 
 }  // namespace mercer

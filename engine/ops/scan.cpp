@@ -86,13 +86,16 @@ void scan_rows(cpu::Scan op, const cpu::ScanArgs& all, int64_t rows, DType dtype
     }
     Tensor carries = Tensor::empty({rows * chunks}, DType::i64);  // room for any element
     int64_t* carry = static_cast<int64_t*>(carries.raw());
-    parallel_for(rows * chunks, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t k = begin; k < end; ++k) {
-            cpu::ScanArgs args = piece(k / chunks, k % chunks, carry + k, false);
-            args.first = true;
-            kernel(args);
-        }
-    });
+    const auto all_chunks = [&](bool store) {
+        parallel_for(rows * chunks, 1, [&](int64_t begin, int64_t end) {
+            for (int64_t k = begin; k < end; ++k) {
+                cpu::ScanArgs args = piece(k / chunks, k % chunks, carry + k, store);
+                args.first = !store || k % chunks == 0;
+                kernel(args);
+            }
+        });
+    };
+    all_chunks(false);
     visit(dtype, [&]<class T>(T) {  // from totals to what comes before
         if constexpr (!std::is_same_v<T, bool>)
             for (int64_t row = 0; row < rows; ++row) {
@@ -105,13 +108,7 @@ void scan_rows(cpu::Scan op, const cpu::ScanArgs& all, int64_t rows, DType dtype
                 }
             }
     });
-    parallel_for(rows * chunks, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t k = begin; k < end; ++k) {
-            cpu::ScanArgs args = piece(k / chunks, k % chunks, carry + k, true);
-            args.first = k % chunks == 0;
-            kernel(args);
-        }
-    });
+    all_chunks(true);
 }
 
 }  // namespace

@@ -8,8 +8,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
-#include "engine/ops/require.h"
-#include "engine/parallel.h"
+#include "engine/ops/rows.h"
 #include "engine/scratch.h"
 
 namespace mercer {
@@ -19,16 +18,6 @@ MERCER_DISPATCH(cpu::SortTable, sort_table)
 namespace {
 
 using Kernels = cpu::SortTable::Kernels;
-
-// The axis exchanged with the last one.
-Tensor exchanged(const Tensor& x, int axis) {
-    if (axis == x.rank() - 1) return x;
-    Shape shape = x.shape();
-    Strides strides = x.strides();
-    std::swap(shape[axis], shape[x.rank() - 1]);
-    std::swap(strides[axis], strides[x.rank() - 1]);
-    return x.view(shape, strides, x.offset());
-}
 
 const Kernels& kernels_for(const char* name, const Tensor& x) {
     require_numbers(name, x);
@@ -41,7 +30,7 @@ struct Rows {
     int64_t n, rows, taken, element;
 
     Rows(const Tensor& in, int axis, int64_t k, bool want_values) {
-        x = exchanged(in, axis).contiguous();
+        x = as_rows(in, axis);
         Shape shape = x.shape();
         n = shape.back();
         taken = k < 0 ? n : k;
@@ -51,16 +40,14 @@ struct Rows {
         rows = n && taken ? x.count() / n : 0;
         element = int64_t(size_of(x.dtype()));
     }
-    const char* row(int64_t r) const { return static_cast<const char*>(x.raw()) + r * n * element; }
+    const char* row(int64_t r) const { return at(x, r * n); }
     void write(const Kernels& kernels, const void* items, int64_t r, bool descending) const {
-        kernels.write(
-            items, taken, row(r), descending,
-            values.defined() ? static_cast<char*>(values.raw()) + r * taken * element : nullptr,
-            static_cast<int64_t*>(indices.raw()) + r * taken);
+        kernels.write(items, taken, row(r), descending,
+                      values.defined() ? at(values, r * taken) : nullptr,
+                      static_cast<int64_t*>(indices.raw()) + r * taken);
     }
     std::array<Tensor, 2> results(int axis) const {
-        return {values.defined() ? exchanged(values, axis).contiguous() : values,
-                exchanged(indices, axis).contiguous()};
+        return {values.defined() ? from_rows(values, axis) : values, from_rows(indices, axis)};
     }
 };
 

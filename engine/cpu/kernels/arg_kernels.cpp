@@ -144,7 +144,6 @@ void columns(const cpu::ReduceArgs& args) {
 
 }  // namespace
 
-extern const cpu::ArgTable arg_table;
-const cpu::ArgTable arg_table = {{MERCER_ALL(Greater), MERCER_ALL(Smaller)}};
+extern const cpu::ArgTable arg_table = {{MERCER_ALL(Greater), MERCER_ALL(Smaller)}};
 
 }  // namespace mercer::MERCER_ISA

@@ -117,8 +117,7 @@ void sums(const cpu::ChannelArgs& a) {
     {                                                                                        \
         {name<float, false>, name<double, false>}, { name<float, true>, name<double, true> } \
     }
-extern const cpu::ChannelTable channel_table;
-const cpu::ChannelTable channel_table = {MERCER_KERNELS(affine), MERCER_KERNELS(sums),
-                                         MERCER_KERNELS(gradient)};
+extern const cpu::ChannelTable channel_table = {MERCER_KERNELS(affine), MERCER_KERNELS(sums),
+                                                MERCER_KERNELS(gradient)};
 
 }  // namespace mercer::MERCER_ISA

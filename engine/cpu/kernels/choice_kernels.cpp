@@ -31,8 +31,7 @@ void choose(const cpu::PointwiseArgs& args) {
 
 }  // namespace
 
-extern const cpu::ChoiceTable choice_table;
-const cpu::ChoiceTable choice_table = {
+extern const cpu::ChoiceTable choice_table = {
     {choose<uint8_t>, choose<uint16_t>, choose<uint32_t>, choose<uint64_t>}};
 
 }  // namespace mercer::MERCER_ISA

@@ -38,42 +38,32 @@ void singles(const cpu::PointwiseArgs& args) {
     }
 }
 
-#define MERCER_PAIR(Name, expression)               \
-    struct Name {                                   \
-        template <class T>                          \
-        static MERCER_INLINE uint8_t of(T a, T b) { \
-            return expression;                      \
-        }                                           \
+#define MERCER_COMPARISON(Name, operands, expression) \
+    struct Name {                                     \
+        template <class T>                            \
+        static MERCER_INLINE uint8_t of operands {    \
+            return expression;                        \
+        }                                             \
     };
-MERCER_PAIR(Equal, a == b)
-MERCER_PAIR(NotEqual, a != b)
-MERCER_PAIR(Less, a < b)
-MERCER_PAIR(LessEqual, a <= b)
-MERCER_PAIR(And, a& b)
-MERCER_PAIR(Or, a | b)
-MERCER_PAIR(Xor, a ^ b)
-#undef MERCER_PAIR
-
-#define MERCER_SINGLE(Name, expression)        \
-    struct Name {                              \
-        template <class T>                     \
-        static MERCER_INLINE uint8_t of(T x) { \
-            return expression;                 \
-        }                                      \
-    };
-MERCER_SINGLE(Not, x ^ 1)
-MERCER_SINGLE(IsNan, x != x)
-MERCER_SINGLE(IsInf, x == T(__builtin_inf()) || x == -T(__builtin_inf()))
-MERCER_SINGLE(IsFinite, x - x == 0)
-#undef MERCER_SINGLE
+MERCER_COMPARISON(Equal, (T a, T b), a == b)
+MERCER_COMPARISON(NotEqual, (T a, T b), a != b)
+MERCER_COMPARISON(Less, (T a, T b), a < b)
+MERCER_COMPARISON(LessEqual, (T a, T b), a <= b)
+MERCER_COMPARISON(And, (T a, T b), (a & b))
+MERCER_COMPARISON(Or, (T a, T b), a | b)
+MERCER_COMPARISON(Xor, (T a, T b), a ^ b)
+MERCER_COMPARISON(Not, (T x), x ^ 1)
+MERCER_COMPARISON(IsNan, (T x), x != x)
+MERCER_COMPARISON(IsInf, (T x), x == T(__builtin_inf()) || x == -T(__builtin_inf()))
+MERCER_COMPARISON(IsFinite, (T x), x - x == 0)
+#undef MERCER_COMPARISON
 
 #define MERCER_ALL_TYPES(F) \
     { pairs<float, F>, pairs<double, F>, pairs<int32_t, F>, pairs<int64_t, F>, pairs<uint8_t, F> }
 
 }  // namespace
 
-extern const cpu::CompareTable compare_table;
-const cpu::CompareTable compare_table = {
+extern const cpu::CompareTable compare_table = {
     {MERCER_ALL_TYPES(Equal), MERCER_ALL_TYPES(NotEqual), MERCER_ALL_TYPES(Less),
      MERCER_ALL_TYPES(LessEqual)},
     {pairs<uint8_t, And>, pairs<uint8_t, Or>, pairs<uint8_t, Xor>, singles<uint8_t, Not>},

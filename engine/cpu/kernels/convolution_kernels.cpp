@@ -85,9 +85,7 @@ constexpr cpu::ConvolutionTable<T> table = {split<T>,       interleave<T>, pack_
 
 }  // namespace
 
-extern const cpu::ConvolutionTable<float> convolution_f32;
-extern const cpu::ConvolutionTable<double> convolution_f64;
-const cpu::ConvolutionTable<float> convolution_f32 = table<float>;
-const cpu::ConvolutionTable<double> convolution_f64 = table<double>;
+extern const cpu::ConvolutionTable<float> convolution_f32 = table<float>;
+extern const cpu::ConvolutionTable<double> convolution_f64 = table<double>;
 
 }  // namespace mercer::MERCER_ISA

@@ -228,8 +228,7 @@ void convert(void* target, int64_t to_step, const void* source, int64_t from_ste
 
 }  // namespace
 
-extern const cpu::CopyTable copy_table;
-const cpu::CopyTable copy_table = {
+extern const cpu::CopyTable copy_table = {
     {plane<uint8_t>, plane<int16_t>, plane<int32_t>, plane<int64_t>},
     {MERCER_FROM_ALL(float), MERCER_FROM_ALL(double), MERCER_FROM_ALL(int32_t),
      MERCER_FROM_ALL(int64_t), MERCER_FROM_ALL(bool), MERCER_FROM_ALL(BFloat16)}};

@@ -63,8 +63,7 @@ void columns(const cpu::ReduceArgs& args) {
 
 }  // namespace
 
-extern const cpu::CountTable count_table;
-const cpu::CountTable count_table = {
+extern const cpu::CountTable count_table = {
     {MERCER_ALL(any_of), MERCER_ALL(all_of), MERCER_ALL(count_of)}};
 
 }  // namespace mercer::MERCER_ISA

@@ -3,6 +3,7 @@
 // A matrix row is read once per product, n²/2 elements; the sums of a group of rows stay in registers.
 #include "engine/cpu/eigen_table.h"
 #include "engine/cpu/kernels/eigen_lanes.h"
+#include "engine/cpu/kernels/row.h"
 
 #define MERCER_UNROLL _Pragma("GCC unroll 8")
 
@@ -15,19 +16,6 @@ constexpr int together = 8;  // rows whose sums are in registers
 #else
 constexpr int together = 4;
 #endif
-
-template <class T>
-MERCER_INLINE T scalar_fma(T a, T b, T c) {
-    T out[Vec<T>::lanes];
-    fma(Vec<T>(a), Vec<T>(b), Vec<T>(c)).store(out);
-    return out[0];
-}
-template <class T>
-MERCER_INLINE T root(T x) {
-    T out[Vec<T>::lanes];
-    sqrt(Vec<T>(x)).store(out);
-    return out[0];
-}
 
 /// Columns [0, whole) of rows i …: `sum` goes across, sums_j down, both in ascending order.
 template <int rows, class T>
@@ -67,7 +55,8 @@ MERCER_INLINE void multiply_group(int64_t i, const T* a, int64_t a_row, const T*
         const L part = L::load(row + whole, before + r, T(0));
         sum[r].add(part, across_x);
         down.add(part, L(x[i + r]));
-        ends[before + r] = scalar_fma(row[i + r], x[i + r], sum[r].total());
+        ends[before + r] =
+            number(fma(Vec<T>(row[i + r]), Vec<T>(x[i + r]), Vec<T>(sum[r].total())));
     }
     const L end = L::load(ends);
     MERCER_UNROLL for (int w = 0; w < L::registers; ++w) down.part[w] += end.part[w];
@@ -157,13 +146,11 @@ void reflect(int64_t rows, int64_t n, T* m, int64_t row, const T* x, T tau) {
 
 template <class T>
 void rotate(int64_t n, T* x, T* y, T c, T s) {
-    constexpr int lanes = Vec<T>::lanes;
-    for (int64_t j = 0; j < n; j += lanes) {
-        const int count = int(n - j < lanes ? n - j : lanes);
-        const Vec<T> p = Vec<T>::load(x + j, count, T(0)), q = Vec<T>::load(y + j, count, T(0));
-        fma(Vec<T>(c), p, Vec<T>(s) * q).store(x + j, count);
-        fma(Vec<T>(c), q, Vec<T>(-s) * p).store(y + j, count);
-    }
+    for_run<T>(n, [&](int64_t j, int count) MERCER_STEP {
+        const Vec<T> p = load(x + j, count, T(0)), q = load(y + j, count, T(0));
+        store(fma(Vec<T>(c), p, Vec<T>(s) * q), x + j, count);
+        store(fma(Vec<T>(c), q, Vec<T>(-s) * p), y + j, count);
+    });
 }
 
 template <class T>
@@ -180,13 +167,12 @@ T largest(int64_t n, const T* x) {
 
 template <class T>
 bool falls(int64_t n, const T* x) {
-    constexpr int lanes = Vec<T>::lanes;
     Vec<T> most(lower_end<T>), least(upper_end<T>);
-    for (int64_t j = 0; j < n; j += lanes) {
-        const Vec<T> v = Vec<T>::load(x + j, int(n - j < lanes ? n - j : lanes), x[0]);
+    for_run<T>(n, [&](int64_t j, int count) MERCER_STEP {
+        const Vec<T> v = load(x + j, count, x[0]);
         most = select(v > most, v, most);
         least = select(v < least, v, least);
-    }
+    });
     const T high = across<MaxOp>(most), low = -across<MinOp>(least);
     if (high != low) return low > high;
     for (int64_t j = 0; j < n; ++j)
@@ -209,7 +195,7 @@ MERCER_INLINE Turn<T> turn(T f, T g) {
         square = f * f + g * g;
         if (square == T(0)) return {T(1), T(0), T(0)};
     }
-    const T length = root(square);
+    const T length = number(sqrt(Vec<T>(square)));
     return {g / length, f / length, length * scale};
 }
 
@@ -222,17 +208,15 @@ MERCER_INLINE T size(T x) {
 template <class T>
 void apply(int64_t first, int64_t last, const T* c, const T* s, int64_t width, T* z,
            int64_t z_row) {
-    constexpr int lanes = Vec<T>::lanes;
-    for (int64_t j = 0; j < width; j += lanes) {
-        const int count = int(width - j < lanes ? width - j : lanes);
-        Vec<T> above = Vec<T>::load(z + last * z_row + j, count, T(0));
+    for_run<T>(width, [&](int64_t j, int count) MERCER_STEP {
+        Vec<T> above = load(z + last * z_row + j, count, T(0));
         for (int64_t i = last - 1; i >= first; --i) {
-            const Vec<T> here = Vec<T>::load(z + i * z_row + j, count, T(0));
-            fma(Vec<T>(s[i]), here, Vec<T>(c[i]) * above).store(z + (i + 1) * z_row + j, count);
+            const Vec<T> here = load(z + i * z_row + j, count, T(0));
+            store(fma(Vec<T>(s[i]), here, Vec<T>(c[i]) * above), z + (i + 1) * z_row + j, count);
             above = fma(Vec<T>(c[i]), here, Vec<T>(-s[i]) * above);
         }
-        above.store(z + first * z_row + j, count);
-    }
+        store(above, z + first * z_row + j, count);
+    });
 }
 
 // EISPACK's tql2: QL with Wilkinson's shift, a sweep's rotations applied to z at once.
@@ -247,7 +231,8 @@ bool ql(int64_t n, T* d, T* e, int64_t width, T* z, int64_t z_row, T* turns) {
             while (m + 1 < n && size(e[m]) > eps * (size(d[m]) + size(d[m + 1])) + floor) ++m;
             if (m == l) break;
             if (sweep == 60) return false;
-            const T half = (d[l + 1] - d[l]) / (T(2) * e[l]), r = root(half * half + T(1));
+            const T half = (d[l + 1] - d[l]) / (T(2) * e[l]),
+                    r = number(sqrt(Vec<T>(half * half + T(1))));
             T g = d[m] - d[l] + e[l] / (half < T(0) ? half - r : half + r), s = T(1), c = T(1),
               p = T(0);
             int64_t i = m - 1;
@@ -278,8 +263,7 @@ bool ql(int64_t n, T* d, T* e, int64_t width, T* z, int64_t z_row, T* turns) {
 
 }  // namespace
 
-extern const cpu::EigenTable eigen_table;
-const cpu::EigenTable eigen_table = {
+extern const cpu::EigenTable eigen_table = {
     {multiply<float>, dots<float>, add_rows<float>, reflect<float>, rotate<float>, largest<float>,
      falls<float>, ql<float>},
     {multiply<double>, dots<double>, add_rows<double>, reflect<double>, rotate<double>,

@@ -47,13 +47,10 @@ T alpha_gradient(const T* p, const T* g, int64_t n, T epsilon) {
     slope.set(entropy.total(), second.total());
     const Vec<T> zero(T(0));
     Canonical<T, SumOp> sum;
-    canonical_run<T>(
-        n,
-        [&](int64_t i, int count, Vec<T>& part) MERCER_STEP {
-            const Vec<T> v = load(p + i, count, T(0));
-            part = part + select(v == zero, zero, load(g + i, count, T(0)) * v * slope(v));
-        },
-        sum);
+    canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+        const Vec<T> v = load(p + i, count, T(0));
+        part = part + select(v == zero, zero, load(g + i, count, T(0)) * v * slope(v));
+    });
     return sum.total();
 }
 
@@ -164,19 +161,13 @@ void loss_gradient(const void* from, const void* targets, const void* tops, cons
 
 }  // namespace
 
-extern const cpu::EntmaxTable entmax_table;
-const cpu::EntmaxTable entmax_table = {
-    {{forward<float, Alpha::two>, forward<double, Alpha::two>},
-     {forward<float, Alpha::half_three>, forward<double, Alpha::half_three>},
-     {forward<float, Alpha::any>, forward<double, Alpha::any>}},
-    {{backward<float, Alpha::two>, backward<double, Alpha::two>},
-     {backward<float, Alpha::half_three>, backward<double, Alpha::half_three>},
-     {backward<float, Alpha::any>, backward<double, Alpha::any>}},
-    {{loss<float, Alpha::two>, loss<double, Alpha::two>},
-     {loss<float, Alpha::half_three>, loss<double, Alpha::half_three>},
-     {loss<float, Alpha::any>, loss<double, Alpha::any>}},
-    {{loss_gradient<float, Alpha::two>, loss_gradient<double, Alpha::two>},
-     {loss_gradient<float, Alpha::half_three>, loss_gradient<double, Alpha::half_three>},
-     {loss_gradient<float, Alpha::any>, loss_gradient<double, Alpha::any>}}};
+#define MERCER_ALPHAS(name)                                                    \
+    {                                                                          \
+        {name<float, Alpha::two>, name<double, Alpha::two>},                   \
+            {name<float, Alpha::half_three>, name<double, Alpha::half_three>}, \
+            {name<float, Alpha::any>, name<double, Alpha::any>},               \
+    }
+extern const cpu::EntmaxTable entmax_table = {MERCER_ALPHAS(forward), MERCER_ALPHAS(backward),
+                                              MERCER_ALPHAS(loss), MERCER_ALPHAS(loss_gradient)};
 
 }  // namespace mercer::MERCER_ISA

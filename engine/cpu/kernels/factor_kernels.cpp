@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/cpu/factor_table.h"
-#include "engine/simd/vec.h"
+#include "engine/cpu/kernels/row.h"
 
 #define MERCER_UNROLL _Pragma("GCC unroll 8")
 
@@ -20,13 +20,6 @@ constexpr int group = 8, strip = 3;
 constexpr int group = 4, strip = 3;
 #endif
 
-template <class T>
-MERCER_INLINE T root(T x) {
-    T out[Vec<T>::lanes];
-    sqrt(Vec<T>(x)).store(out);
-    return out[0];
-}
-
 /// `rows`×`width` registers in memory; the last lanes may be missing with width 1.
 template <class T>
 struct Part {
@@ -36,17 +29,12 @@ struct Part {
     template <int width>
     MERCER_INLINE Vec<T> load(int64_t i, int w) const {
         constexpr int lanes = Vec<T>::lanes;
-        const T* p = at + i * row + w * lanes;
-        return width > 1 || count == lanes ? Vec<T>::load(p) : Vec<T>::load(p, count, T(1));
+        return MERCER_ISA::load(at + i * row + w * lanes, width > 1 ? lanes : count, T(1));
     }
     template <int width>
     MERCER_INLINE void store(int64_t i, int w, Vec<T> v) const {
         constexpr int lanes = Vec<T>::lanes;
-        T* p = at + i * row + w * lanes;
-        if (width > 1 || count == lanes)
-            v.store(p);
-        else
-            v.store(p, count);
+        MERCER_ISA::store(v, at + i * row + w * lanes, width > 1 ? lanes : count);
     }
 };
 
@@ -137,8 +125,13 @@ MERCER_INLINE void update(int64_t i, int64_t above, int64_t n, T* a, int64_t a_r
 }
 
 template <class T>
+MERCER_INLINE void divide(T* x, int64_t n, Vec<T> by) {
+    write_run(x, n, false,
+              [&](int64_t i, int count) MERCER_STEP { return load(x + i, count, T(1)) / by; });
+}
+
+template <class T>
 int64_t cholesky(int64_t n, T* a, int64_t a_row) {
-    constexpr int lanes = Vec<T>::lanes;
     for (int64_t i = 0; i < n; ++i) {
         const int64_t first = i / group * group;
         const bool whole = first + group <= n;
@@ -148,11 +141,7 @@ int64_t cholesky(int64_t n, T* a, int64_t a_row) {
             update<1>(i, whole ? first : 0, n, a, a_row);
         T* row = a + i * a_row;
         if (!(row[i] > T(0) && row[i] < T(__builtin_inf()))) return i;
-        const Vec<T> pivot(root(row[i]));
-        for (int64_t c = i; c < n; c += lanes) {
-            const int count = int(n - c < lanes ? n - c : lanes);
-            (Vec<T>::load(row + c, count, T(1)) / pivot).store(row + c, count);
-        }
+        divide(row + i, n - i, sqrt(Vec<T>(row[i])));
     }
     return n;
 }
@@ -174,20 +163,15 @@ MERCER_INLINE Largest<T> update_column(int64_t rows, int64_t j, T* a, int64_t a_
     const auto meet = [&]<int n>(std::integral_constant<int, n>, int64_t i, int count)
         __attribute__((always_inline)) {
         Vec<T> sum[n];
-        const auto load = [&](const T* p, int w) __attribute__((always_inline)) {
-            return n > 1 || count == lanes ? Vec<T>::load(p + w * lanes)
-                                           : Vec<T>::load(p, count, T(0));
-        };
-        for (int w = 0; w < n; ++w) sum[w] = load(column + i, w);
+        const int each = n > 1 ? lanes : count;
+        for (int w = 0; w < n; ++w) sum[w] = load(column + i + w * lanes, each, T(0));
         for (int64_t k = 0; k < j; ++k) {
             const Vec<T> factor(-Vec<T>(u[k]));
-            for (int w = 0; w < n; ++w) sum[w] = fma(factor, load(a + k * a_col + i, w), sum[w]);
+            for (int w = 0; w < n; ++w)
+                sum[w] = fma(factor, load(a + k * a_col + i + w * lanes, each, T(0)), sum[w]);
         }
         for (int w = 0; w < n; ++w) {
-            if (n > 1 || count == lanes)
-                sum[w].store(column + i + w * lanes);
-            else
-                sum[w].store(column + i, count);
+            store(sum[w], column + i + w * lanes, each);
             Vec<T> size = abs(sum[w]);
             if (n == 1 && count < lanes) {  // lanes beyond never win
                 T sizes[lanes];
@@ -219,18 +203,16 @@ MERCER_INLINE Largest<T> update_column(int64_t rows, int64_t j, T* a, int64_t a_
 
 template <class T>
 int64_t lu(int64_t rows, int64_t columns, T* a, int64_t a_col, int64_t* pivots) {
-    constexpr int lanes = Vec<T>::lanes;
     for (int64_t j = 0; j < columns && j < rows; ++j) {
         T* column = a + j * a_col;
         // Above the diagonal: u_k is complete when the k before it have been taken away.
         for (int64_t k = 0; k + 1 < j; ++k) {
             const Vec<T> factor(-Vec<T>(column[k]));
-            for (int64_t i = k + 1; i < j; i += lanes) {
-                const int count = int(j - i < lanes ? j - i : lanes);
-                fma(factor, Vec<T>::load(a + k * a_col + i, count, T(0)),
-                    Vec<T>::load(column + i, count, T(0)))
-                    .store(column + i, count);
-            }
+            const T* const from = a + k * a_col + k + 1;
+            T* const to = column + k + 1;
+            write_run(to, j - k - 1, false, [&](int64_t i, int count) MERCER_STEP {
+                return fma(factor, load(from + i, count, T(0)), load(to + i, count, T(0)));
+            });
         }
         const Largest<T> largest = update_column(rows, j, a, a_col, column);
         pivots[j] = largest.at;
@@ -241,11 +223,7 @@ int64_t lu(int64_t rows, int64_t columns, T* a, int64_t a_col, int64_t* pivots) 
             *one = *other;
             *other = kept;
         }
-        const Vec<T> pivot(column[j]);
-        for (int64_t i = j + 1; i < rows; i += lanes) {
-            const int count = int(rows - i < lanes ? rows - i : lanes);
-            (Vec<T>::load(column + i, count, T(1)) / pivot).store(column + i, count);
-        }
+        divide(column + j + 1, rows - j - 1, Vec<T>(column[j]));
     }
     return columns;
 }
@@ -257,8 +235,7 @@ void negate(int64_t n, T* x) {
 
 }  // namespace
 
-extern const cpu::FactorTable factor_table;
-const cpu::FactorTable factor_table = {
+extern const cpu::FactorTable factor_table = {
     {substitute<float>, cholesky<float>, lu<float>, negate<float>},
     {substitute<double>, cholesky<double>, lu<double>, negate<double>}};
 

@@ -97,11 +97,9 @@ void log_softmax_backward(const void* y_rows, const void* g_rows, void* to, int6
         const T* y = static_cast<const T*>(y_rows) + r * n;
         const T* g = static_cast<const T*>(g_rows) + r * n;
         Canonical<T, SumOp> sum;
-        canonical_run<T>(
-            n,
-            [&](int64_t i, int count, Vec<T>& part)
-                MERCER_STEP { part = part + load(g + i, count, T(0)); },
-            sum);
+        canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            part = part + load(g + i, count, T(0));
+        });
         const Vec<T> total(sum.total());
         write_run(static_cast<T*>(to) + r * n, n, stream, [&](int64_t i, int count) MERCER_STEP {
             const Vec<T> yi = load(y + i, count, T(0));
@@ -114,10 +112,10 @@ void log_softmax_backward(const void* y_rows, const void* g_rows, void* to, int6
 
 }  // namespace
 
-extern const cpu::LogitsTable logits_table;
-const cpu::LogitsTable logits_table = {{sums<float>, sums<double>},
-                                       {gradient<float>, gradient<double>},
-                                       {log_softmax<float>, log_softmax<double>},
-                                       {log_softmax_backward<float>, log_softmax_backward<double>}};
+extern const cpu::LogitsTable logits_table = {
+    {sums<float>, sums<double>},
+    {gradient<float>, gradient<double>},
+    {log_softmax<float>, log_softmax<double>},
+    {log_softmax_backward<float>, log_softmax_backward<double>}};
 
 }  // namespace mercer::MERCER_ISA

@@ -5,11 +5,9 @@
 namespace mercer::MERCER_ISA {
 
 #define MERCER_LOSS(name, formula_name, arity, cost)           \
-    extern const cpu::PointwiseKernels name##_kernels;         \
-    const cpu::PointwiseKernels name##_kernels =               \
+    extern const cpu::PointwiseKernels name##_kernels =        \
         pointwise_kernels<formula::formula_name, arity>(cost); \
-    extern const cpu::PointwiseSums name##_sums;               \
-    const cpu::PointwiseSums name##_sums = pointwise_sums<formula::formula_name, arity>();
+    extern const cpu::PointwiseSums name##_sums = pointwise_sums<formula::formula_name, arity>();
 #include "engine/ops/losses.def"
 #undef MERCER_LOSS
 

@@ -36,22 +36,17 @@ void forward(const NormArgs& a) {
         T mean = T(0);
         if constexpr (kind != NormKind::root_mean_square) {
             Canonical<T, SumOp> sum;
-            canonical_run<T>(
-                n,
-                [&](int64_t i, int count, Vec<T>& part)
-                    MERCER_STEP { part = part + load(row + i, count, T(0)); },
-                sum);
+            canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+                part = part + load(row + i, count, T(0));
+            });
             mean = sum.total() / T(n);
         }
         const Vec<T> m(mean);
         Canonical<T, SumOp> squares;
-        canonical_run<T>(
-            n,
-            [&](int64_t i, int count, Vec<T>& part) MERCER_STEP {
-                const Vec<T> d = load(row + i, count, mean) - m;
-                part = fma(d, d, part);
-            },
-            squares);
+        canonical_for(squares, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            const Vec<T> d = load(row + i, count, mean) - m;
+            part = fma(d, d, part);
+        });
         const T scale = T(1) / number(sqrt(Vec<T>(squares.total() / T(n) + T(a.epsilon))));
         static_cast<T*>(a.mean)[r] = mean;
         static_cast<T*>(a.scale)[r] = scale;
@@ -146,7 +141,6 @@ void backward(const NormArgs& a) {
             {name<float, NormKind::layer>, name<double, NormKind::layer>},                   \
             {name<float, NormKind::group>, name<double, NormKind::group>},                   \
     }
-extern const cpu::NormTable norm_table;
-const cpu::NormTable norm_table = {MERCER_KINDS(forward), MERCER_KINDS(backward)};
+extern const cpu::NormTable norm_table = {MERCER_KINDS(forward), MERCER_KINDS(backward)};
 
 }  // namespace mercer::MERCER_ISA

@@ -5,9 +5,8 @@
 // A formula is a struct: `states`, how many numbers it remembers; `overwrites`, whether p is only
 // written; constants made from cpu::UpdateConstants; and the update itself. It costs a line in the
 // table below and one in cpu::UpdateRule.
-#include "engine/cpu/canonical.h"
+#include "engine/cpu/kernels/row.h"
 #include "engine/cpu/optim_table.h"
-#include "engine/simd/vec.h"
 #include "engine/simd/wide.h"
 
 namespace mercer::MERCER_ISA {
@@ -39,10 +38,6 @@ struct Velocity : Remembers<1> {
         return fma(down, ahead ? fma(beta, v[0], g) : v[0], p);
     }
 };
-template <class T>
-using Momentum = Velocity<T, false>;
-template <class T>
-using Nesterov = Velocity<T, true>;
 
 /// m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g², p ← p − rate·m / (correction·√v + ε); unscaled: p ← p
 /// − rate·m
@@ -64,10 +59,6 @@ struct Moments : Remembers<2> {
         return p - rate * s[0];
     }
 };
-template <class T>
-using Adam = Moments<T, true>;
-template <class T>
-using AdamUnscaled = Moments<T, false>;
 
 /// G ← G + g², p ← p − rate·g / (√G + ε)
 template <class T>
@@ -104,14 +95,6 @@ struct MeanSquare : Remembers<1 + centered + momentum> {
         return fma(down, d, p);
     }
 };
-template <class T>
-using RmsProp = MeanSquare<T, false, false>;
-template <class T>
-using RmsPropMomentum = MeanSquare<T, false, true>;
-template <class T>
-using RmsPropCentered = MeanSquare<T, true, false>;
-template <class T>
-using RmsPropCenteredMomentum = MeanSquare<T, true, true>;
 
 /// p ← p + rate·(g − p)
 template <class T>
@@ -143,38 +126,28 @@ struct Clamp : Remembers<0> {
     }
 };
 
-template <template <class> class Formula, class T>
+template <class Formula, class T>
 void update(const cpu::UpdateItem& u, int64_t begin, int64_t n) {
-    constexpr int lanes = Vec<T>::lanes, states = Formula<T>::states;
-    const Formula<T> formula(u.constants);
+    constexpr int states = Formula::states;
+    const Formula formula(u.constants);
     const Vec<T> l2(T(u.constants.l2)), shrink(T(u.constants.shrink));
     const bool decays = u.constants.l2 != 0;
     T* const p = static_cast<T*>(u.p) + begin;
     const T* const g = static_cast<const T*>(u.g) + begin;
     T* s[states + 1];
     for (int k = 0; k < states; ++k) s[k] = static_cast<T*>(u.state[k]) + begin;
-    for (int64_t i = 0; i < n; i += lanes) {
-        const int count = int(n - i < lanes ? n - i : lanes);
-        const auto load = [&](const T* x) MERCER_STEP {
-            return count == lanes ? Vec<T>::load(x + i) : Vec<T>::load(x + i, count, T(1));
-        };
-        const auto store = [&](Vec<T> x, T* to) MERCER_STEP {
-            if (count == lanes)
-                x.store(to + i);
-            else
-                x.store(to + i, count);
-        };
-        Vec<T> gi = load(g), pi = gi, si[states + 1];
-        for (int k = 0; k < states; ++k) si[k] = load(s[k]);
-        if constexpr (!Formula<T>::overwrites) {
-            pi = load(p);
+    for_run<T>(n, [&](int64_t i, int count) MERCER_STEP {
+        Vec<T> gi = load(g + i, count, T(1)), pi = gi, si[states + 1];
+        for (int k = 0; k < states; ++k) si[k] = load(s[k] + i, count, T(1));
+        if constexpr (!Formula::overwrites) {
+            pi = load(p + i, count, T(1));
             if (decays) gi = fma(l2, pi, gi);
             pi = shrink * pi;
         }
         pi = formula(pi, gi, si);
-        for (int k = 0; k < states; ++k) store(si[k], s[k]);
-        store(pi, p);
-    }
+        for (int k = 0; k < states; ++k) store(si[k], s[k] + i, count);
+        store(pi, p + i, count);
+    });
 }
 
 template <class T>
@@ -214,12 +187,16 @@ double dot(const void* left, const void* right, int64_t n, double scale) {
 
 }  // namespace
 
-extern const cpu::OptimTable optim_table;
-#define RULE(Formula) \
-    { update<Formula, float>, update<Formula, double> }
-const cpu::OptimTable optim_table = {
-    {RULE(Sgd), RULE(Momentum), RULE(Nesterov), RULE(Adam), RULE(AdamUnscaled), RULE(Adagrad),
-     RULE(RmsProp), RULE(RmsPropMomentum), RULE(RmsPropCentered), RULE(RmsPropCenteredMomentum),
+// In the order of cpu::UpdateRule.
+#define RULE(Formula, ...)                                             \
+    {                                                                  \
+        update<Formula<float __VA_OPT__(, ) __VA_ARGS__>, float>,      \
+            update<Formula<double __VA_OPT__(, ) __VA_ARGS__>, double> \
+    }
+extern const cpu::OptimTable optim_table = {
+    {RULE(Sgd), RULE(Velocity, false), RULE(Velocity, true), RULE(Moments, true),
+     RULE(Moments, false), RULE(Adagrad), RULE(MeanSquare, false, false),
+     RULE(MeanSquare, false, true), RULE(MeanSquare, true, false), RULE(MeanSquare, true, true),
      RULE(Blend), RULE(Scale), RULE(Clamp)},
     {dot<float>, dot<double>}};
 #undef RULE

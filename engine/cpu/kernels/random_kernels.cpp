@@ -121,9 +121,8 @@ void dropout(const void* from, void* to, int64_t begin, int64_t n, uint64_t seed
 
 }  // namespace
 
-extern const cpu::RandomTable random_table;
-const cpu::RandomTable random_table = {{uniform<float>, uniform<double>},
-                                       {normal<float>, normal<double>},
-                                       {dropout<float>, dropout<double>}};
+extern const cpu::RandomTable random_table = {{uniform<float>, uniform<double>},
+                                              {normal<float>, normal<double>},
+                                              {dropout<float>, dropout<double>}};
 
 }  // namespace mercer::MERCER_ISA

@@ -23,6 +23,12 @@ struct Place {
     MERCER_INLINE void store(Vec<T> v, T* row, int part = 0) const {
         MERCER_ISA::store(v, row + part * n + at, count);
     }
+    /// Part by part, from the first on.
+    template <class... V>
+    MERCER_INLINE void store_all(T* row, V... v) const {
+        int part = 0;
+        (store(v, row, part++), ...);
+    }
 };
 template <class T, class Body>
 MERCER_INLINE void over_units(int64_t n, Body body) {
@@ -48,11 +54,7 @@ void lstm(int64_t n, const T* bias, const T* c_before, T* memory, T* h) {
         const V g = tanh(p.load(memory, 2) + p.load(bias, 2));
         const V o = sigmoid(p.load(memory, 3) + p.load(bias, 3));
         const V c = fma(f, p.load(c_before), i * g);
-        p.store(i, memory, 0);
-        p.store(f, memory, 1);
-        p.store(g, memory, 2);
-        p.store(o, memory, 3);
-        p.store(c, memory, 4);
+        p.store_all(memory, i, f, g, o, c);
         p.store(o * tanh(c), h);
     });
 }
@@ -88,10 +90,7 @@ void gru(int64_t n, const T* bias_x, const T* bias_h, const T* from_h, const T* 
         const V m = p.load(from_h, 2) + p.load(bias_h, 2);
         const V c = tanh(fma(r, m, p.load(memory, 2) + p.load(bias_x, 2)));
         p.store(fma(z, p.load(h_before) - c, c), h);
-        p.store(r, memory, 0);
-        p.store(z, memory, 1);
-        p.store(c, memory, 2);
-        p.store(m, memory, 3);
+        p.store_all(memory, r, z, c, m);
     });
 }
 
@@ -106,12 +105,8 @@ void gru_back(int64_t n, const T* memory, const T* h_before, const T* dy, const 
         const V dc = fma(out, V(T(1)) - z, p.load_or_zero(more, 2)) * tanh_slope(c);
         const V dr = fma(dc, m, p.load_or_zero(more, 0)) * sigmoid_slope(r);
         const V dz = fma(out, p.load(h_before) - c, p.load_or_zero(more, 1)) * sigmoid_slope(z);
-        p.store(dr, dx, 0);
-        p.store(dz, dx, 1);
-        p.store(dc, dx, 2);
-        p.store(dr, dh_gates, 0);
-        p.store(dz, dh_gates, 1);
-        p.store(fma(dc, r, p.load_or_zero(more, 3)), dh_gates, 2);
+        p.store_all(dx, dr, dz, dc);
+        p.store_all(dh_gates, dr, dz, fma(dc, r, p.load_or_zero(more, 3)));
         p.store(out * z, dh);
     });
 }
@@ -121,9 +116,7 @@ constexpr cpu::RecurrentTable<T> table = {lstm<T>, lstm_back<T>, gru<T>, gru_bac
 
 }  // namespace
 
-extern const cpu::RecurrentTable<float> recurrent_f32;
-extern const cpu::RecurrentTable<double> recurrent_f64;
-const cpu::RecurrentTable<float> recurrent_f32 = table<float>;
-const cpu::RecurrentTable<double> recurrent_f64 = table<double>;
+extern const cpu::RecurrentTable<float> recurrent_f32 = table<float>;
+extern const cpu::RecurrentTable<double> recurrent_f64 = table<double>;
 
 }  // namespace mercer::MERCER_ISA

@@ -73,10 +73,9 @@ void columns(const cpu::ReduceArgs& args) {
 
 }  // namespace
 
-extern const cpu::ReduceTable reduce_table;
-const cpu::ReduceTable reduce_table = {{MERCER_ALL(SumOp), MERCER_ALL(MaxOp), MERCER_ALL(MinOp),
-                                        MERCER_ALL(ProdOp), MERCER_FLOATING(SumOp, Magnitude),
-                                        MERCER_FLOATING(SumOp, Squared),
-                                        MERCER_FLOATING(MaxOp, Magnitude)}};
+extern const cpu::ReduceTable reduce_table = {
+    {MERCER_ALL(SumOp), MERCER_ALL(MaxOp), MERCER_ALL(MinOp), MERCER_ALL(ProdOp),
+     MERCER_FLOATING(SumOp, Magnitude), MERCER_FLOATING(SumOp, Squared),
+     MERCER_FLOATING(MaxOp, Magnitude)}};
 
 }  // namespace mercer::MERCER_ISA

@@ -208,16 +208,13 @@ void columns(const cpu::ScanArgs& args) {
             const T* x = static_cast<const T*>(args.x) + at;
             const T* const next = i + 1 < args.n ? x + down : x;
             T* out = static_cast<T*>(args.out) + at;
-            for (int c = 0; c < cols; c += lanes) {
+            for_run<T>(cols, [&](int64_t c, int count) MERCER_STEP {
                 __builtin_prefetch(next + c);
-                const int count = cols - c < lanes ? cols - c : lanes;
-                const Vec<T> before = Vec<T>::load(carry + c);
-                const Vec<T> v =
-                    count == lanes ? Vec<T>::load(x + c) : Vec<T>::load(x + c, count, T(0));
-                const Vec<T> after = Op::join(before, v), to = args.exclusive ? before : after;
+                const Vec<T> before = Vec<T>::load(carry + c),
+                             after = Op::join(before, load(x + c, count, T(0)));
                 after.store(carry + c);
-                put(to, out + c, count, args.stream);
-            }
+                put(args.exclusive ? before : after, out + c, count, args.stream);
+            });
         }
     }
     if (args.stream) stream_fence();
@@ -241,13 +238,10 @@ void running(const cpu::RunningArgs& args) {
         const int64_t t = args.reverse ? args.n - 1 - i : i;
         const T* const x = static_cast<const T*>(args.x) + t * args.inner;
         const T* const next = i + 1 < args.n ? x + down : x;
-        for (int c = 0; c < cols; c += lanes) {
+        for_run<T>(cols, [&](int64_t c, int count) MERCER_STEP {
             __builtin_prefetch(next + c);
-            const int count = cols - c < lanes ? cols - c : lanes;
-            const Vec<T> v =
-                count == lanes ? Vec<T>::load(x + c) : Vec<T>::load(x + c, count, T(0));
-            Op::join(Vec<T>::load(top + c), v).store(top + c);
-        }
+            Op::join(Vec<T>::load(top + c), load(x + c, count, T(0))).store(top + c);
+        });
         for (int c = 0; c < cols; ++c) last[c] = is_it(x[c], top[c]) ? t : last[c];
         copy_row(top, cols, args.stream, static_cast<T*>(args.out) + t * args.inner);
         copy_row(last, cols, args.stream, args.index + t * args.inner);
@@ -276,14 +270,13 @@ void recurrence_columns(const cpu::RecurrenceArgs& args) {
             T* out = static_cast<T*>(args.out) + at * args.out_inner + c0;
             const int64_t down = i + 1 == args.n ? 0 : args.reverse ? -1 : 1;
             const T *next_a = a + down * args.a_inner, *next_b = b + down * args.b_inner;
-            for (int c = 0; c < cols; c += lanes) {
+            for_run<T>(cols, [&](int64_t c, int count) MERCER_STEP {
                 __builtin_prefetch(next_a + c), __builtin_prefetch(next_b + c);
-                const int count = cols - c < lanes ? cols - c : lanes;
-                Vec<T> h = Vec<T>::load(b + c, count, T(0));
-                if (i) h = Vec<T>::load(a + c, count, T(0)) * Vec<T>::load(state + c) + h;
+                Vec<T> h = load(b + c, count, T(0));
+                if (i) h = load(a + c, count, T(0)) * Vec<T>::load(state + c) + h;
                 h.store(state + c);
                 put(h, out + c, count, args.stream);
-            }
+            });
         }
     }
     if (args.stream) stream_fence();
@@ -326,8 +319,7 @@ void recurrence_rows(const cpu::RecurrenceArgs& args) {
 
 }  // namespace
 
-extern const cpu::ScanTable scan_table;
-const cpu::ScanTable scan_table = {
+extern const cpu::ScanTable scan_table = {
     {MERCER_ALL(rows, SumOp), MERCER_ALL(rows, ProdOp), MERCER_ALL(rows, MaxOp),
      MERCER_ALL(rows, MinOp)},
     {MERCER_ALL(columns, SumOp), MERCER_ALL(columns, ProdOp), MERCER_ALL(columns, MaxOp),

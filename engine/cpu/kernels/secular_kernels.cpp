@@ -211,15 +211,10 @@ void vectors(int64_t first, int64_t last, int64_t k, const T* d, const T* z, con
             if (k - i < L::width) v = L::load(row + i, k - i, T(0));
             sum.add(v, v);
         }
-        const Vec<T> length = sqrt(Vec<T>(sum.total()));
-        const L scale = [&] {
-            L s;
-            for (int w = 0; w < L::registers; ++w) s.part[w] = Vec<T>(T(1)) / length;
-            return s;
-        }();
+        const Vec<T> scale = Vec<T>(T(1)) / sqrt(Vec<T>(sum.total()));
         for (int64_t i = 0; i < k; i += L::width) {
             L v = L::load(row + i, k - i, T(0));
-            for (int w = 0; w < L::registers; ++w) v.part[w] *= scale.part[w];
+            for (int w = 0; w < L::registers; ++w) v.part[w] *= scale;
             v.store(row + i, k - i);
         }
     }
@@ -227,8 +222,7 @@ void vectors(int64_t first, int64_t last, int64_t k, const T* d, const T* z, con
 
 }  // namespace
 
-extern const cpu::SecularTable secular_table;
-const cpu::SecularTable secular_table = {{roots<float>, exact<float>, vectors<float>},
-                                         {roots<double>, exact<double>, vectors<double>}};
+extern const cpu::SecularTable secular_table = {{roots<float>, exact<float>, vectors<float>},
+                                                {roots<double>, exact<double>, vectors<double>}};
 
 }  // namespace mercer::MERCER_ISA

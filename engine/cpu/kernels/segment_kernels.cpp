@@ -327,19 +327,19 @@ bool within(const int64_t* ids, int64_t count, int64_t n) {
 
 }  // namespace
 
-extern const cpu::SegmentTable segment_table;
-const cpu::SegmentTable segment_table = {{{reduce<SumOp, float>, reduce<SumOp, double>},
-                                          {reduce<MaxOp, float>, reduce<MaxOp, double>},
-                                          {reduce<MinOp, float>, reduce<MinOp, double>}},
-                                         {product<float>, product<double>},
-                                         {dots<float>, dots<double>},
-                                         {softmax<float>, softmax<double>},
-                                         {softmax_backward<float>, softmax_backward<double>},
-                                         {{join_by_id<SumOp, float>, join_by_id<SumOp, double>},
-                                          {join_by_id<MaxOp, float>, join_by_id<MaxOp, double>},
-                                          {join_by_id<MinOp, float>, join_by_id<MinOp, double>}},
-                                         {exp_below<float>, exp_below<double>},
-                                         {times_by_id<float>, times_by_id<double>},
-                                         within};
+extern const cpu::SegmentTable segment_table = {
+    {{reduce<SumOp, float>, reduce<SumOp, double>},
+     {reduce<MaxOp, float>, reduce<MaxOp, double>},
+     {reduce<MinOp, float>, reduce<MinOp, double>}},
+    {product<float>, product<double>},
+    {dots<float>, dots<double>},
+    {softmax<float>, softmax<double>},
+    {softmax_backward<float>, softmax_backward<double>},
+    {{join_by_id<SumOp, float>, join_by_id<SumOp, double>},
+     {join_by_id<MaxOp, float>, join_by_id<MaxOp, double>},
+     {join_by_id<MinOp, float>, join_by_id<MinOp, double>}},
+    {exp_below<float>, exp_below<double>},
+    {times_by_id<float>, times_by_id<double>},
+    within};
 
 }  // namespace mercer::MERCER_ISA

@@ -65,8 +65,7 @@ void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, in
 
 }  // namespace
 
-extern const cpu::SoftmaxTable softmax_table;
-const cpu::SoftmaxTable softmax_table = {{forward<float>, forward<double>},
-                                         {backward<float>, backward<double>}};
+extern const cpu::SoftmaxTable softmax_table = {{forward<float>, forward<double>},
+                                                {backward<float>, backward<double>}};
 
 }  // namespace mercer::MERCER_ISA

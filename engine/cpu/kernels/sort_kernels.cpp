@@ -302,8 +302,7 @@ constexpr cpu::SortTable::Kernels kernels_of = {int(sizeof(typename ItemOf<T>::I
 
 }  // namespace
 
-extern const cpu::SortTable sort_table;
-const cpu::SortTable sort_table = {
+extern const cpu::SortTable sort_table = {
     {kernels_of<float>, kernels_of<double>, kernels_of<int32_t>, kernels_of<int64_t>}};
 
 }  // namespace mercer::MERCER_ISA

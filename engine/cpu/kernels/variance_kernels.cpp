@@ -213,8 +213,7 @@ void columns(const cpu::ReduceArgs& args) {
 
 }  // namespace
 
-extern const cpu::VarianceTable variance_table;
-const cpu::VarianceTable variance_table = {
+extern const cpu::VarianceTable variance_table = {
     {{run<float>, columns<float>}, {run<double>, columns<double>}}};
 
 }  // namespace mercer::MERCER_ISA
