@@ -33,7 +33,10 @@ Caches read_caches() {
         if (level == 1 && size > 0) found.l1 = std::clamp<int64_t>(size, 16 << 10, 256 << 10);
         if (level == 2 && size > 0) found.l2 = std::clamp<int64_t>(size, 128 << 10, 8 << 20);
         // Of a larger one, as servers have, others hold the most part.
-        if (level == 3 && size > 0) found.l3 = std::clamp<int64_t>(size, 4 << 20, 32 << 20);
+        if (level == 3 && size > 0) {
+            found.l3 = std::clamp<int64_t>(size, 4 << 20, 32 << 20);
+            found.last = std::max(found.l3, size);
+        }
     }
     return found;
 }
@@ -51,6 +54,10 @@ const Caches& caches() {
 }
 
 bool streams(int64_t bytes) { return bytes > streams_above(); }
+bool streams_between(int64_t bytes) {
+    const int64_t above = streams_above();
+    return bytes > (above == caches().l3 ? caches().last : above);
+}
 void set_streams_above(int64_t bytes) { threshold().store(bytes, std::memory_order_relaxed); }
 int64_t streams_above() { return threshold().load(std::memory_order_relaxed); }
 

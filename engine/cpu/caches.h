@@ -5,9 +5,10 @@
 
 namespace mercer::cpu {
 
-/// In bytes, l1 and l2 of one core, l3 of all; read from the system once, or modest guesses.
+/// In bytes, l1 and l2 of one core, l3 of all, but of a large one a part; `last`: all of it. Read from the system
+/// once, or modest guesses.
 struct Caches {
-    int64_t l1 = 32 << 10, l2 = 512 << 10, l3 = 16 << 20;
+    int64_t l1 = 32 << 10, l2 = 512 << 10, l3 = 16 << 20, last = l3;
 };
 const Caches& caches();
 
@@ -15,7 +16,10 @@ const Caches& caches();
 /// evicted unread, and a line that is stored whole need not be fetched first. True for more than l3. Measured
 /// there (two threads, 32 MiB), in shares of the time without: at 32 MiB 1 to 2, at 80 MiB 0.6 to 1.1.
 bool streams(int64_t bytes);
-/// For tests: true for more than `bytes`.
+/// The same of stores among arithmetic, which wait less for a cache with room than for memory: true for more
+/// than `last`.
+bool streams_between(int64_t bytes);
+/// For tests: both true for more than `bytes`.
 void set_streams_above(int64_t bytes);
 int64_t streams_above();
 

@@ -78,30 +78,35 @@ MatrixView<const T> widened(int64_t n, int64_t k, const MatrixView<const T>& b, 
     return {to, line<T>, 1};
 }
 
+/// Whether L2 holds b beside the rest.
+template <class T>
+bool is_near(int64_t n, int64_t k) {
+    return n * k <= small * small || n * k * int64_t(sizeof(T)) <= caches().l2 / 2;
+}
+
 /// c (+)= a·b by one thread, both operands where they are. Views by reference: copied whole, what was just written to a
 /// part of them would be waited for.
 template <class T>
 void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
                        const MatrixView<const T>& a, const MatrixView<const T>& b,
                        const MatrixView<T>& c, bool accumulate, int64_t spare = 0,
-                       bool stream = false) {
+                       bool stream = false, const T* const* next = nullptr) {
     if (!in_place(table, n, b, spare)) {
         T wide[small * line<T>];
         return multiply_in_place(table, m, n, k, a, widened(n, k, b, wide), c, accumulate, line<T>,
-                                 stream);
+                                 stream, next);
     }
     T few[small + line<T>];
     std::optional<Scratch> scratch;
     T* const end = n <= small ? few : scratch.emplace().take<T>(n + line<T>);
     const T* const b_end = last_row(table, n, k, b, spare, end);
-    const bool near = n * k <= small * small || n * k * int64_t(sizeof(T)) <= caches().l2 / 2;
-    if (near && c.col == 1) {
+    if (is_near<T>(n, k) && c.col == 1) {
         // So few steps take no longer than c's way out; of what L2 holds the stores ask early enough themselves.
         const int64_t c_bytes = m * n * int64_t(sizeof(T));
         const bool far = c_bytes > caches().l1 / 2, brief = far && k <= 24;
-        return table.multiply_small({m, n, k, a.data, a.row, a.col, b.data, b.row, b_end, c.data,
-                                     c.row, accumulate, stream, brief,
-                                     far && !stream && !(brief && c_bytes <= caches().l2 / 2)});
+        return table.multiply_small(
+            {m, n, k, a.data, a.row, a.col, b.data, b.row, b_end, c.data, c.row, accumulate, stream,
+             brief, far && !stream && !(brief && c_bytes <= caches().l2 / 2), next});
     }
     GemmBlock<T> block{};
     block.m = m, block.n = n, block.k = k;
@@ -188,16 +193,57 @@ void multiply_few(const GemmTable<T>& table, const Product<T>& x, int64_t thread
     });
 }
 
-/// c (+)= a·b by up to `threads` threads.
+/// Both operands where they are, rows of a in pieces; but where it is repaid each thread has a b of its own: what two
+/// cores read takes either of them longer than what one does.
 template <class T>
-void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
+void multiply_pieces(const GemmTable<T>& table, const Product<T>& x, const Plan& plan,
+                     int64_t threads, const T* const* next) {
+    const int64_t most = x.after ? plan.most : x.m,
+                  rows = threads == 1 ? most : std::min(most, divide_up(x.m, 4 * threads));
+    const bool stream = streams(x, x.larger), own = threads > 1 && x.m >= 16 * table.mr * threads;
+    const int64_t pieces = divide_up(x.m, rows);
+    Scratch shared;
+    auto* const taken = shared.take<std::atomic<uint8_t>>(pieces);
+    std::uninitialized_fill_n(reinterpret_cast<uint8_t*>(taken), pieces, uint8_t{0});
+    parallel_for(threads, 1, [&](int64_t thread, int64_t end) {
+        for (; thread < end; ++thread) {
+            Scratch scratch;
+            Product<T> all = x;
+            for (int64_t turn = 0; turn < pieces; ++turn) {
+                // Its own part first, the same in every product, for what its caches may still hold.
+                const int64_t piece = (thread * pieces / threads + turn) % pieces;
+                if (taken[piece].exchange(1, std::memory_order_relaxed)) continue;
+                poll_cancelled();
+                if (own && all.b.data == x.b.data) {
+                    const int64_t width = round_up(x.n, line<T>), row = width + line<T>;
+                    T* const to = scratch.take<T>(x.k * row);
+                    for (int64_t p = 0; p < x.k; ++p)
+                        std::fill(std::copy_n(x.b.data + p * x.b.row, x.n, to + p * row),
+                                  to + p * row + width, T(0));
+                    all.b = {to, row, 1};
+                    all.spare = line<T>;
+                }
+                const Product<T> y =
+                    part(all, piece * rows, std::min(rows, x.m - piece * rows), 0, x.n);
+                multiply_in_place(table, y.m, y.n, y.k, y.a, y.b, y.c, y.accumulate, y.spare,
+                                  stream, pieces == 1 ? next : nullptr);
+                finish(y);
+            }
+        }
+    });
+}
+
+/// c (+)= a·b by up to `threads` threads. next: as in GemmSmall.
+template <class T>
+void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t threads,
+                      const T* const* next = nullptr) {
     if (x.k == 0) {
         if (!x.accumulate) clear(x);
         return finish(x);
     }
     if (x.lanes) return multiply_in_lanes(table, x, threads);
     if (threads == 1 && is_small<T>(x.m, x.n, x.k, x.a, x.b, x.c)) {
-        multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare);
+        multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare, false, next);
         return finish(x);
     }
     const bool far = x.n * x.k * int64_t(sizeof(T)) > caches().l3 / 2;
@@ -210,10 +256,9 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
     }
     if (few) return multiply_few(table, x, threads);
     const Plan plan = plan_for(table, x, threads);
-    if (threads == 1 && plan.a_direct && plan.packed_from == x.n && x.k <= plan.kc) {
-        multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare, streams(x));
-        return finish(x);
-    }
+    if (plan.a_direct && plan.packed_from == x.n && x.k <= plan.kc &&
+        (threads == 1 || is_near<T>(x.n, x.k)))
+        return multiply_pieces(table, x, plan, threads, next);
     // What is packed at a time stays within bounds.
     constexpr int64_t most = (int64_t{64} << 20) / int64_t(sizeof(T));
     const int64_t across = plan.by_columns ? x.m : x.n;
@@ -263,6 +308,7 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
                     MatrixView<T> c, const int64_t* c_offset, bool accumulate,
                     const Epilogue<T>& after, Order order) {
     if (batch <= 0 || m <= 0 || n <= 0) return;
+    const int64_t bytes = batch * (m * n + m * k + k * n) * int64_t(sizeof(T));
     Product<T> all{m,
                    n,
                    k,
@@ -273,7 +319,8 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
                    after.any() ? &after : nullptr,
                    {after.bias, 0, after.bias_step},
                    order == Order::by_shape && sums_in_lanes(m, n, k, a, b),
-                   streams(batch * (m * n + m * k + k * n) * int64_t(sizeof(T)))};
+                   streams(bytes),
+                   streams_between(bytes)};
     // The kernels want c's columns next to each other; and a few columns of b against many of aᵀ (as in the
     // gradient of a linear layer's weights) the other way round. Swapping a and b (cᵀ = bᵀaᵀ) keeps every
     // sum as it is. Sums in lanes want one operand along memory, and few columns of the other.
@@ -316,11 +363,23 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
         item * double(batch) < 2 * worth
             ? 1
             : std::clamp<int64_t>(int64_t(item * double(batch) / worth), 1, thread_count());
+    // What the entry to come reads of an operand, if that is one run and another than this one's.
+    const auto coming = [&, far = bytes > caches().l2](const MatrixView<const T>& x, int64_t rows,
+                                                       int64_t columns, const int64_t* offset,
+                                                       int64_t at) -> const T* {
+        if (!far || !offset || at + 1 == batch || offset[at + 1] == offset[at]) return nullptr;
+        const bool is_run = x.col == 1 ? x.row == columns : x.row == 1 && x.col == rows;
+        return is_run ? x.data + offset[at + 1] : nullptr;
+    };
     // Entries in parallel where there are enough of them, else each by all threads.
     if (threads == 1 || (batch >= threads && (batch >= 4 * threads || item < 2 * worth))) {
         const int64_t grain = threads == 1 ? batch : std::max<int64_t>(1, int64_t(worth / item));
         return parallel_for(batch, grain, [&](int64_t begin, int64_t end) {
-            for (; begin < end; ++begin) multiply_product(table, entry(begin), 1);
+            for (; begin < end; ++begin) {
+                const T* const next[] = {coming(all.a, all.m, k, a_offset, begin),
+                                         coming(all.b, k, all.n, b_offset, begin)};
+                multiply_product(table, entry(begin), 1, next);
+            }
         });
     }
     for (int64_t at = 0; at < batch; ++at) multiply_product(table, entry(at), threads);

@@ -202,7 +202,7 @@ private:
         block.m = m;
         block.k = steps_at(p);
         block.accumulate = x_.accumulate || p > 0;
-        block.stream = block.k == x_.k && streams(x_);
+        block.stream = block.k == x_.k && streams(x_, x_.large);
         block.a_packed = !plan_.a_direct;
         block.a_row = x_.a.row;
         block.a_col = x_.a.col;

@@ -37,6 +37,7 @@ struct Product {
     MatrixView<const T> bias;  // broadcast over c
     bool lanes = false;        // sums in lanes, k along a's memory
     bool large = false;        // what c is part of is larger than caches are
+    bool larger = false;       // even than the last one with others' part
     int64_t spare = 0;         // elements that may be read after b's last
 };
 
@@ -53,10 +54,10 @@ Product<T> part(const Product<T>& x, int64_t i, int64_t m, int64_t j, int64_t n)
     return y;
 }
 
-/// Whether c goes past the caches: it need not be read, and where it is large is not read again soon.
+/// Whether c goes past the caches, if it is large: it need not be read, and is not read again soon.
 template <class T>
-bool streams(const Product<T>& x) {
-    return x.large && !x.accumulate && !x.after && x.c.col == 1 &&
+bool streams(const Product<T>& x, bool large) {
+    return large && !x.accumulate && !x.after && x.c.col == 1 &&
            reinterpret_cast<uintptr_t>(x.c.data) % 64 == 0 &&
            x.c.row * int64_t(sizeof(T)) % 64 == 0;
 }

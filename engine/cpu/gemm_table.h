@@ -71,7 +71,7 @@ struct GemmBlock {
     GemmCopy<T> copy;       // done when the block is
 };
 
-/// The same with nothing packed, c's columns contiguous.
+/// The same with nothing packed, c's columns contiguous; `next` (nullptr: neither) is fetched to L2.
 template <class T>
 struct GemmSmall {
     int64_t m, n, k;
@@ -85,6 +85,7 @@ struct GemmSmall {
     bool accumulate, stream;  // as above
     bool brief;               // little but c's way out takes time
     bool fetch;               // c is asked for before it is met
+    const T* const* next;     // of the product after this: a, b; each one run, or nullptr
 };
 
 template <class T>

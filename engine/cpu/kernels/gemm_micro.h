@@ -83,19 +83,10 @@ void micro(const Tile<T>& tile) {
         ahead0 += step0;
         __builtin_prefetch(ahead1, 0, 2);
         ahead1 += step1;
-        MERCER_UNROLL for (int u = 0; u < steps; ++u) sums.add(at, u, b + u * at.b_row);
-        at.advance(steps);
-        b += steps * at.b_row;
+        sums.template go<steps>(at, b);
     }
-    for (; k > 0; --k) {
-        sums.add(at, 0, b);
-        at.advance(1);
-        b += at.b_row;
-    }
-    if (ends) {
-        b = tile.b_end;
-        sums.add(at, 0, b);
-    }
+    for (; k > 0; --k) sums.template go<1>(at, b);
+    if (ends) sums.add(at, tile.b_end);
     sums.end(c, c_row, last, stream);
 }
 

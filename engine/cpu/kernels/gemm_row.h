@@ -74,9 +74,7 @@ MERCER_INLINE void add_tile(int64_t depth, int64_t ahead, const T* a, const T* b
     for (; depth > 0; --depth) {
         MERCER_UNROLL for (int64_t j = 0; j < vectors * lanes<T>; j += 64 / int64_t(sizeof(T)))
             __builtin_prefetch(b + ahead + j, 0, 3);
-        sums.add(at, 0, b);
-        at.advance(1);
-        b += b_row;
+        sums.template go<1>(at, b);
     }
     sums.end(c, c_row, last, false);
 }

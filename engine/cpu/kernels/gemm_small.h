@@ -1,6 +1,9 @@
 // c(m×n) (+)= a(m×k)·b(k×n) where everything is near: tiles as in gemm_micro.h that fetch nothing but, where c may be
-// in L2, the next tile of c. Memory traffic: a once per panel of columns, b once per strip of rows, c once in and out.
+// in L2, the next tile of c, and what the next product reads. Memory traffic: a once per panel of columns, b once per
+// strip of rows, c once in and out.
 #pragma once
+
+#include <algorithm>
 
 #include "engine/cpu/kernels/gemm_tile.h"
 
@@ -18,6 +21,8 @@ constexpr int across(int rows) {
 #endif
 }
 constexpr int most_across = across(1);
+/// Steps from which on it pays to take several in a turn, and there is time to fetch what is next.
+constexpr int64_t long_sum = 32;
 /// Rows at a time where sums are brief: c is written in longer runs.
 constexpr int brief_rows = across(6) > tile_vectors ? 6 : tile_rows;
 
@@ -27,6 +32,7 @@ using Small = void (*)(const Operands<T>& tile);
 template <class T, int rows, int vectors, template <class, int, int> class Where>
 void small_tile(const Operands<T>& tile) {
     constexpr int w = lanes<T>;
+    constexpr int64_t line = 64 / sizeof(T);
     T* const c = tile.c;
     const int64_t c_row = tile.c_row;
     const int last = tile.last;
@@ -36,7 +42,7 @@ void small_tile(const Operands<T>& tile) {
     const T* next = tile.next;
     int asked = next ? 0 : rows;  // of its rows
     const auto ask = [&] {
-        MERCER_UNROLL for (int64_t j = 0; j < vectors * w; j += 64 / int64_t(sizeof(T)))
+        MERCER_UNROLL for (int64_t j = 0; j < vectors * w; j += line)
             __builtin_prefetch(next + j, 1, 3);
         next += c_row, ++asked;
     };
@@ -44,24 +50,23 @@ void small_tile(const Operands<T>& tile) {
     if (tile.k < rows / 2)
         while (asked < rows) ask();
     const T* b = tile.b;
-    const int64_t b_row = tile.b_row;
-    Where<T, rows, vectors> at(tile.a, tile.a_stride, b_row);
+    Where<T, rows, vectors> at(tile.a, tile.a_stride, tile.b_row);
     const bool ends = tile.b_end;
-    const auto step = [&]() __attribute__((always_inline)) {
-        sums.add(at, 0, b);
-        at.advance(1);
-        at.hide();
-        b += b_row;
-        hold(b);
-    };
-    for (int64_t k = tile.k - ends; k > 0; --k) {
+    int64_t k = tile.k - ends;
+    if (k >= long_sum) {
+        const T* ahead = tile.ahead;
+        for (; k >= steps; k -= steps) {
+            for (const T* const end = ahead + tile.ahead_turn; ahead < end; ahead += line)
+                __builtin_prefetch(ahead, 0, 2);
+            if (asked < rows) ask();
+            sums.template go<steps>(at, b);
+        }
+    }
+    for (; k > 0; --k) {
         if (asked < rows) ask();
-        step();
+        sums.template go<1>(at, b);
     }
-    if (ends) {
-        b = tile.b_end;
-        step();
-    }
+    if (ends) sums.add(at, tile.b_end);
     sums.end(c, c_row, last, stream);
 }
 
@@ -84,6 +89,7 @@ constexpr Smalls<T> smalls;
 template <class T>
 void multiply_small(const cpu::GemmSmall<T>& x) {
     constexpr int w = lanes<T>;
+    constexpr int64_t line = 64 / sizeof(T);
     const bool interleaved = x.a_col != 1;
     const auto& kinds = interleaved ? smalls<T>.interleaved : smalls<T>.rowwise;
     Operands<T> tile;
@@ -94,6 +100,17 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
     tile.accumulate = x.accumulate;
     tile.stream = x.stream;
     const int most = most_rows<T>(false, x.a_row);
+    // What the next product reads comes with the tiles, a part of it with each, spread over its turns.
+    const T* next[2];
+    int64_t run[2], each = 0;
+    tile.ahead = x.a, tile.ahead_turn = 0;
+    if (x.next && x.k >= long_sum) {
+        const int64_t turns = x.k / steps,
+                      tiles = ((x.m - 1) / most + 1) * ((x.n - 1) / tile_columns<T> + 1);
+        next[0] = x.next[0], next[1] = x.next[1];
+        run[0] = next[0] ? x.m * x.k : 0, run[1] = next[1] ? x.k * x.n : 0;
+        each = ((run[0] + run[1]) / (tiles * turns * line) + 1) * line * turns;
+    }
     for (int64_t i = 0; i < x.m;) {
         const int rows =
             x.brief && x.m - i > brief_rows ? brief_rows : cpu::strip_rows(most, x.m - i);
@@ -109,6 +126,12 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
                         : left > width ? tile.c + width
                                        : x.c + (i + rows) * x.c_row;
             tile.last = left >= width ? w : int(left) - (vectors - 1) * w;
+            if (each) {
+                const int f = run[0] <= 0;
+                tile.ahead = next[f];
+                tile.ahead_turn = run[f] > 0 ? each / (x.k / steps) : 0;
+                next[f] += each, run[f] -= each;
+            }
             kinds[rows - 1][vectors - 1](tile);
         }
         i += rows;

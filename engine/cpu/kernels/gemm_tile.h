@@ -60,19 +60,20 @@ MERCER_INLINE int panel_vectors(int64_t left) {
     return left >= tile_columns<T> ? tile_vectors : int(left + lanes<T> - 1) / lanes<T>;
 }
 
-// Where a tile finds its operands: at(i, u) is a's element of row i, u steps on.
+// Where a tile finds its operands: at(i) is a's element of row i, advance() goes on to the next step.
 //   Packed       both packed: all distances are constants
 //   Interleaved  a[i + p·stride] (packed, or transposed in place), b anywhere
 //   Rowwise      a[i·stride + p] (in place), b anywhere
-// hide() keeps the compiler from an address of its own for each operand of each step.
+// Where distances are not constants, advance() hides the addresses: the compiler would have one of its own for each
+// operand of each step, and spill them.
 template <class T, int rows, int vectors>
 struct Packed {
     static constexpr bool b_ends = false;  // b may end where its last row does
     static constexpr int64_t b_row = vectors * lanes<T>;
     const T* a;
     MERCER_INLINE Packed(const T* first, int64_t, int64_t) : a(first) {}
-    MERCER_INLINE T at(int i, int u) const { return a[i + u * rows]; }
-    MERCER_INLINE void advance(int u) { a += u * rows; }
+    MERCER_INLINE T at(int i) const { return a[i]; }
+    MERCER_INLINE void advance(const T*& b) { a += rows, b += b_row; }
 };
 template <class T, int rows, int vectors>
 struct Interleaved {
@@ -81,9 +82,11 @@ struct Interleaved {
     int64_t stride, b_row;
     MERCER_INLINE Interleaved(const T* first, int64_t step, int64_t b_step)
         : a(first), stride(step), b_row(b_step) {}
-    MERCER_INLINE T at(int i, int u) const { return a[i + u * stride]; }
-    MERCER_INLINE void advance(int u) { a += u * stride; }
-    MERCER_INLINE void hide() { hold(a); }
+    MERCER_INLINE T at(int i) const { return a[i]; }
+    MERCER_INLINE void advance(const T*& b) {
+        hold(a += stride);
+        hold(b += b_row);
+    }
 };
 template <class T, int rows, int vectors>
 struct Rowwise {
@@ -98,11 +101,11 @@ struct Rowwise {
             hold(group[g]);  // or there is one pointer per row, and they are spilt
         }
     }
-    MERCER_INLINE T at(int i, int u) const { return group[i / 3][(i % 3) * stride + u]; }
-    MERCER_INLINE void advance(int u) {
-        MERCER_UNROLL for (int g = 0; g < groups; ++g) group[g] += u;
+    MERCER_INLINE T at(int i) const { return group[i / 3][(i % 3) * stride]; }
+    MERCER_INLINE void advance(const T*& b) {
+        MERCER_UNROLL for (int g = 0; g < groups; ++g) hold(++group[g]);
+        hold(b += b_row);
     }
-    MERCER_INLINE void hide() { MERCER_UNROLL for (int g = 0; g < groups; ++g) hold(group[g]); }
 };
 
 /// One tile's work.
@@ -116,10 +119,12 @@ struct Operands {
     const T* b_end;  // as in GemmBlock
     T* c;
     int64_t c_row;
-    const T* next;    // the tile of c that comes after this one, to be asked for
-    bool accumulate;  // else starts from zero
-    int last;         // lanes of each row's last register in use
-    bool stream;      // as in GemmBlock; not beside the other, or both are read as one word
+    const T* next;       // the tile of c that comes after this one, to be asked for
+    bool accumulate;     // else starts from zero
+    int last;            // lanes of each row's last register in use
+    bool stream;         // as in GemmBlock; not beside the other, or both are read as one word
+    const T* ahead;      // what comes later, asked for
+    int64_t ahead_turn;  // by so many elements in each turn of several steps
 };
 
 /// A tile of c in registers. Its rows are reached by one pointer that walks, hidden from the compiler, rather than by one
@@ -150,13 +155,24 @@ struct Accumulators {
             }
         }
     }
-    /// sum += a's column at u steps from `at`, times b's row.
+    /// `n` steps: sum += a's column times b's row.
+    template <int n, class Where>
+    MERCER_INLINE void go(Where& at, const T*& b) {
+        MERCER_UNROLL for (int u = 0; u < n; ++u) {
+            add(at, b);
+            at.advance(b);
+        }
+    }
     template <class Where>
-    MERCER_INLINE void add(const Where& at, int u, const T* b) {
+    MERCER_INLINE void add(const Where& at, const T* b) {
         V bv[vectors];
-        MERCER_UNROLL for (int j = 0; j < vectors; ++j) bv[j] = V::load(b + j * w);
+        MERCER_UNROLL for (int j = 0; j < vectors; ++j) {
+            bv[j] = V::load(b + j * w);
+            if constexpr (vectors > tile_vectors)
+                hold(bv[j]);  // few rows: loads are as many as fma
+        }
         MERCER_UNROLL for (int i = 0; i < rows; ++i) {
-            const V av(at.at(i, u));
+            const V av(at.at(i));
             MERCER_UNROLL for (int j = 0; j < vectors; ++j) {
                 if constexpr (sizeof(T) == 4)
                     MERCER_FUSED(MERCER_FUSED_F32, sum[i][j], av, bv[j]);
