@@ -20,12 +20,35 @@ void add_expression(int64_t n, const std::string& size) {
             });
 }
 
+// Exponentials that are subnormal or 0, as of masked scores, beside a 0 in each row.
+void add_tails() {
+    const std::pair<std::string, Tensor (*)(const Tensor&)> functions[] = {
+        {"exp", [](const Tensor& x) { return exp(x); }},
+        {"softplus", [](const Tensor& x) { return softplus(x); }},
+        {"softmax", [](const Tensor& x) { return softmax(x); }}};
+    for (const auto& [name, function] : functions)
+        for (const bool subnormal : {true, false})
+            add_op(name + (subnormal ? " subnormal" : " of -1e9") + "/4096x1024 fwd",
+                   {.bytes = elements(2.0 * (4 << 20)), .bound = "the function's arithmetic"},
+                   [subnormal, function = function](DType dtype) {
+                       const double most = dtype == DType::f64 ? -709 : -88;
+                       const Tensor far =
+                           subnormal ? uniform(Key{3, 1}, {4096, 1023}, dtype, most - 15, most)
+                                     : Tensor::full({4096, 1023}, -1e9, dtype);
+                       const Tensor both[] = {Tensor::zeros({4096, 1}, dtype), far};
+                       return [function, x = concat(both, 1)] {
+                           benchmark::DoNotOptimize(function(x));
+                       };
+                   });
+}
+
 }  // namespace
 
 void add_ops_pointwise() {
     add_expression(1 << 10, "1K");
     add_expression(256 << 10, "256K");
     add_expression(4 << 20, "4M");
+    add_tails();
     constexpr double dear =
                          6.5,  // ns for 16 floats, from which arithmetic is the limit, not memory
         dear_f64 = 4.5,        // and for doubles

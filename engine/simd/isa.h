@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #define MERCER_SIMD_SCALAR 0
 #define MERCER_SIMD_AVX2 1
@@ -67,22 +68,8 @@ namespace mercer::MERCER_ISA {
 
 /// The integer of a lane's width.
 template <class T>
-struct IntOf;
-template <>
-struct IntOf<float> {
-    using type = int32_t;
-};
-template <>
-struct IntOf<double> {
-    using type = int64_t;
-};
-template <>
-struct IntOf<int32_t> {
-    using type = int32_t;
-};
-template <>
-struct IntOf<int64_t> {
-    using type = int64_t;
+struct IntOf {
+    using type = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
 };
 
 }  // namespace mercer::MERCER_ISA

@@ -50,8 +50,7 @@ MERCER_INLINE Vec<T> quiet_nan() {
 }
 
 template <class T>
-concept WholeNumber = T(0.5)
-== T(0);
+concept WholeNumber = (T(0.5) == T(0));
 /// Of the lowest number itself.
 template <WholeNumber T>
 MERCER_INLINE Vec<T> abs(Vec<T> a) {

@@ -66,6 +66,8 @@ TEST_CASE_TEMPLATE("nor by larger products", T, float, double) {
     at_the_edge<T>(1, 130, 201, 300);
     at_the_edge<T>(2, 33, 139, 1024);  // rows that share cache sets
     at_the_edge<T>(1, 16, 1029, 515);
+    at_the_edge<T>(1, 700, 37, 40);  // of which threads copy b
+    at_the_edge<T>(30, 100, 90, 64);
     // Few rows by what caches do not hold.
     const int64_t beyond = cpu::caches().l3 / 2 / (700 * int64_t(sizeof(T))) + 37;
     at_the_edge<T>(1, 5, std::min<int64_t>(beyond, 12037), 700);

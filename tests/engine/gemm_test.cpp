@@ -337,6 +337,17 @@ TEST_CASE_TEMPLATE("gemm: k long beside m and n", T, float, double) {
     set_thread_count(before);
 }
 
+TEST_CASE_TEMPLATE("gemm: threads with a small b of their own", T, float, double) {
+    const int before = thread_count();
+    for (int threads : {2, 3}) {
+        set_thread_count(threads);
+        check<T>(700, 45, 37, Layout::rows, Layout::rows, Layout::rows, false, 60);
+        check<T>(1501, 16, 70, Layout::columns, Layout::padded_rows, Layout::rows, true, 61);
+        check<T>(800, 100, 64, Layout::padded_rows, Layout::rows, Layout::columns, false, 62);
+    }
+    set_thread_count(before);
+}
+
 TEST_CASE_TEMPLATE("gemm: one thread and several give the same bits", T, float, double) {
     const int before = thread_count();
     for (const auto& [m, n, k] : {std::array<int64_t, 3>{301, 290, 270},
@@ -432,7 +443,8 @@ TEST_CASE_TEMPLATE("gemm_batched: offsets, broadcast operands, many small and fe
                               {7, 3, 4, 5},
                               {12, 8, 8, 8},
                               {5, 66, 3, 66},
-                              {9, 20, 2, 70}})
+                              {9, 20, 2, 70},
+                              {60, 100, 90, 40}})
         for (const auto& [lb, lc] : {std::pair(Layout::padded_columns, Layout::rows),
                                      std::pair(Layout::rows, Layout::rows),
                                      std::pair(Layout::padded_columns, Layout::columns)}) {
@@ -482,6 +494,7 @@ TEST_CASE_TEMPLATE("gemm: the epilogue gives the bits of its steps", T, float, d
                                   {7, 17, 0},
                                   {33, 45, 20},
                                   {300, 290, 100},
+                                  {900, 60, 50},
                                   {150, 400, 1100}})
         for (Layout layout : {Layout::rows, Layout::columns, Layout::both}) {
             Numbers numbers{++seed};

@@ -108,6 +108,9 @@ MERCER_INLINE Vec<T> exp_falling(Vec<T> x) {
     // The mask comes at the end, for nothing.
     const auto e = exp_reduce(x);
     const Vec<T> p = raised(e);
+    const Mask<T> gone = x < least;
+    if (any(x < Vec<T>(T(0.75)) * least && !gone)) [[unlikely]]
+        return select(gone, Vec<T>(T(0)), scale(p, e.n));
     if constexpr (sizeof(T) == 4)
         return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x.v, least.v, _CMP_NLT_UQ), p.v, e.n.v);
     else

@@ -23,7 +23,10 @@ MERCER_INLINE Vec<double> log1p_unit_polynomial(Vec<double> z) {
 
 template <class T>
 MERCER_INLINE Vec<T> log1p_exp_neg(Vec<T> a) {
-    const Vec<T> e = exp(-a), s = e / (e + Vec<T>(T(2))), z = s * s, half = Vec<T>(T(0.5)) * e * e;
+    // A square that does not count would be subnormal, and slow on some processors.
+    const Vec<T> e = exp(-a), least(sizeof(T) == 4 ? T(0x1p-40) : T(0x1p-80)),
+                 f = select(e < least, Vec<T>(T(0)), e), s = f / (f + Vec<T>(T(2))), z = s * s,
+                 half = Vec<T>(T(0.5)) * f * f;
     return e - (half - s * fma(z, log1p_unit_polynomial(z), half));
 }
 
