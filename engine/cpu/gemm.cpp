@@ -198,8 +198,10 @@ void multiply_few(const GemmTable<T>& table, const Product<T>& x, int64_t thread
 template <class T>
 void multiply_pieces(const GemmTable<T>& table, const Product<T>& x, const Plan& plan,
                      int64_t threads, const T* const* next) {
-    const int64_t most = x.after ? plan.most : x.m,
-                  rows = threads == 1 ? most : std::min(most, divide_up(x.m, 4 * threads));
+    // A few for each thread, so that all end together, but none so low that reading b for it is dear.
+    const int64_t each = std::clamp<int64_t>(x.m / (2 * plan.strip * threads), 1, 4),
+                  rows = std::min(x.after ? plan.most : x.m,
+                                  threads == 1 ? x.m : divide_up(x.m, each * threads));
     const bool stream = streams(x, x.larger), own = threads > 1 && x.m >= 16 * table.mr * threads;
     const int64_t pieces = divide_up(x.m, rows);
     Scratch shared;
