@@ -85,3 +85,13 @@ TEST_CASE_TEMPLATE("gemm: a product past the caches has the bits of its pieces",
 TEST_CASE("gemm: a product past the caches whose sums take several passes") {
     check<double>({1, 1024, 2048, 600, 2048, 0}, 256);
 }
+
+TEST_CASE("caches: stores among arithmetic go past them beyond the whole last one") {
+    const Restore restore;
+    const int64_t last = cpu::caches().last;
+    CHECK(last >= cpu::caches().l3);
+    CHECK(!cpu::streams_between(last));
+    CHECK(cpu::streams_between(last + 1));
+    cpu::set_streams_above(-1);
+    CHECK(cpu::streams_between(0));
+}

@@ -6,143 +6,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include "engine/cpu/caches.h"
 #include "engine/cpu/gemm_panel.h"
-#include "engine/functions.h"
 #include "engine/isa.h"
 #include "engine/parallel.h"
-
-namespace mercer {
-const cpu::PointwiseKernels& gelu_kernels();  // engine/ops/pointwise.cpp
-}
-
-using namespace mercer;
-using cpu::MatrixView;
+#include "tests/engine/gemm_promise.h"
+#include "tests/support/restore.h"
 
 namespace {
 
-struct Numbers {
-    uint64_t state;
-    uint64_t next() {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        return state >> 33;
-    }
-    template <class T>
-    T value() {
-        const uint64_t x = next();
-        if (x % 31 == 0) return T(0) * T(x & 32 ? -1 : 1);
-        return T(int64_t(x % 20001) - 10000) / T(1 + x % 997);
-    }
-};
-
-enum class Layout { rows, columns, padded_rows, padded_columns, both };
-
-template <class T>
-struct Matrix {
-    std::vector<T> memory;
-    int64_t m, n, row, col;
-    Matrix(int64_t m, int64_t n, Layout layout, int64_t batch = 1) : m(m), n(n) {
-        switch (layout) {
-            case Layout::rows: row = n, col = 1; break;
-            case Layout::columns: row = 1, col = m; break;
-            case Layout::padded_rows: row = n + 5, col = 1; break;
-            case Layout::padded_columns: row = 1, col = m + 3; break;
-            case Layout::both: row = 3 * n + 2, col = 3; break;
-        }
-        memory.assign(size_t(batch * size() + 1), T(0));
-    }
-    int64_t size() const { return m * row + n * col + 1; }
-    void fill(Numbers& numbers) {
-        for (T& x : memory) x = numbers.value<T>();
-    }
-    MatrixView<const T> in() const { return {memory.data(), row, col}; }
-    MatrixView<T> out() { return {memory.data(), row, col}; }
-};
-
-template <class T>
-void chain(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
-           MatrixView<T> c, bool accumulate) {
-    for (int64_t i = 0; i < m; ++i)
-        for (int64_t j = 0; j < n; ++j) {
-            T& out = c.data[i * c.row + j * c.col];
-            T sum = accumulate ? out : T(0);
-            for (int64_t p = 0; p < k; ++p)
-                sum = std::fma(a.data[i * a.row + p * a.col], b.data[p * b.row + j * b.col], sum);
-            out = sum;
-        }
-}
-
-/// The second order, by its words.
-template <class T>
-void lanes(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
-           MatrixView<T> c, bool accumulate) {
-    constexpr int64_t l = 64 / sizeof(T);
-    for (int64_t i = 0; i < m; ++i)
-        for (int64_t j = 0; j < n; ++j) {
-            T sum[l] = {};
-            for (int64_t p = 0; p < (k + l - 1) / l * l; ++p)
-                sum[p % l] = std::fma(p < k ? a.data[i * a.row + p * a.col] : T(0),
-                                      p < k ? b.data[p * b.row + j * b.col] : T(0), sum[p % l]);
-            for (int64_t h = l / 2; h >= 1; h /= 2)
-                for (int64_t x = 0; x < h; ++x) sum[x] = sum[x] + sum[x + h];
-            T& out = c.data[i * c.row + j * c.col];
-            out = accumulate ? out + sum[0] : sum[0];
-        }
-}
-
-/// The order that the shape and the layouts choose.
-template <class T>
-void promised(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
-              MatrixView<T> c, bool accumulate) {
-    (cpu::sums_in_lanes(m, n, k, a, b) ? lanes<T> : chain<T>)(m, n, k, a, b, c, accumulate);
-}
-
-template <class T>
-bool same_bits(const std::vector<T>& x, const std::vector<T>& y) {
-    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0;
-}
-
-template <class Body>
-void on_every_isa(Body body) {
-    const Isa before = isa();
-    for (Isa each : available_isas()) {
-        set_isa(each);
-        CAPTURE(name_of(each));
-        body();
-    }
-    set_isa(before);
-}
-
-template <class T>
-void check(int64_t m, int64_t n, int64_t k, Layout la, Layout lb, Layout lc, bool accumulate,
-           uint64_t seed) {
-    CAPTURE(m);
-    CAPTURE(n);
-    CAPTURE(k);
-    CAPTURE(int(la));
-    CAPTURE(int(lb));
-    CAPTURE(int(lc));
-    CAPTURE(accumulate);
-    Numbers numbers{seed};
-    Matrix<T> a(m, k, la), b(k, n, lb), c(m, n, lc);
-    a.fill(numbers), b.fill(numbers), c.fill(numbers);
-    Matrix<T> expected = c;
-    promised(m, n, k, a.in(), b.in(), expected.out(), accumulate);
-    on_every_isa([&] {
-        Matrix<T> actual = c;  // what lies between the rows must stay as it is, too
-        cpu::gemm(m, n, k, a.in(), b.in(), actual.out(), accumulate);
-        CHECK(same_bits(actual.memory, expected.memory));
-    });
-}
-
 constexpr int64_t sizes[] = {0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 100, 257};
-constexpr int layouts = 5;
 
 }  // namespace
 
@@ -328,28 +205,26 @@ TEST_CASE_TEMPLATE("gemm: b in place whose rows end within a register", T, float
 }
 
 TEST_CASE_TEMPLATE("gemm: k long beside m and n", T, float, double) {
-    const int before = thread_count();
+    const Restore restore;
     for (int threads : {1, 3}) {
         set_thread_count(threads);
         check<T>(40, 150, 5000, Layout::rows, Layout::rows, Layout::rows, false, 50);
         check<T>(33, 100, 4100, Layout::columns, Layout::padded_columns, Layout::rows, true, 51);
     }
-    set_thread_count(before);
 }
 
 TEST_CASE_TEMPLATE("gemm: threads with a small b of their own", T, float, double) {
-    const int before = thread_count();
+    const Restore restore;
     for (int threads : {2, 3}) {
         set_thread_count(threads);
         check<T>(700, 45, 37, Layout::rows, Layout::rows, Layout::rows, false, 60);
         check<T>(1501, 16, 70, Layout::columns, Layout::padded_rows, Layout::rows, true, 61);
         check<T>(800, 100, 64, Layout::padded_rows, Layout::rows, Layout::columns, false, 62);
     }
-    set_thread_count(before);
 }
 
 TEST_CASE_TEMPLATE("gemm: one thread and several give the same bits", T, float, double) {
-    const int before = thread_count();
+    const Restore restore;
     for (const auto& [m, n, k] : {std::array<int64_t, 3>{301, 290, 270},
                                   {1, 4000, 600},
                                   {2000, 40, 300},
@@ -370,7 +245,6 @@ TEST_CASE_TEMPLATE("gemm: one thread and several give the same bits", T, float, 
                           m << " x " << n << " x " << k << " threads " << threads);
         }
     }
-    set_thread_count(before);
 }
 
 TEST_CASE_TEMPLATE("gemm: what c holds does not matter without accumulate", T, float, double) {
@@ -428,128 +302,4 @@ TEST_CASE_TEMPLATE("gemm: a negative zero survives where the chain keeps it", T,
             for (int64_t i = 0; i < 80; ++i) CHECK(std::signbit(c.memory[size_t(i)]));
         }
     });
-}
-
-TEST_CASE_TEMPLATE("gemm_batched: offsets, broadcast operands, many small and few large", T, float,
-                   double) {
-    for (const auto& shape : {std::array<int64_t, 4>{0, 3, 3, 3},
-                              {5, 7, 9, 4},
-                              {200, 16, 16, 16},
-                              {3, 70, 90, 300},
-                              {2, 130, 128, 257},
-                              {8, 100, 100, 8},
-                              {40, 1, 64, 64},
-                              {6, 64, 1, 50},
-                              {7, 3, 4, 5},
-                              {12, 8, 8, 8},
-                              {5, 66, 3, 66},
-                              {9, 20, 2, 70},
-                              {60, 100, 90, 40}})
-        for (const auto& [lb, lc] : {std::pair(Layout::padded_columns, Layout::rows),
-                                     std::pair(Layout::rows, Layout::rows),
-                                     std::pair(Layout::padded_columns, Layout::columns)}) {
-            const int64_t batch = shape[0], m = shape[1], n = shape[2], k = shape[3];
-            CAPTURE(batch);
-            CAPTURE(m);
-            CAPTURE(n);
-            CAPTURE(k);
-            Numbers numbers{uint64_t(batch + m)};
-            Matrix<T> a(m, k, Layout::rows, batch), b(k, n, lb, batch), c(m, n, lc, batch);
-            a.fill(numbers), b.fill(numbers), c.fill(numbers);
-            std::vector<int64_t> at_a, at_b, at_c;
-            for (int64_t i = 0; i < batch; ++i) {
-                at_a.push_back(i * a.size());
-                at_b.push_back(i % 3 * b.size() * (batch > 2));  // broadcast
-                at_c.push_back((batch - 1 - i) * c.size());
-            }
-            for (bool accumulate : {false, true}) {
-                Matrix<T> expected = c;
-                for (int64_t i = 0; i < batch; ++i)
-                    promised<T>(m, n, k, {a.memory.data() + at_a[size_t(i)], a.row, a.col},
-                                {b.memory.data() + at_b[size_t(i)], b.row, b.col},
-                                {expected.memory.data() + at_c[size_t(i)], c.row, c.col},
-                                accumulate);
-                on_every_isa([&] {
-                    Matrix<T> actual = c;
-                    cpu::gemm_batched<T>(batch, m, n, k, a.in(), at_a.data(), b.in(), at_b.data(),
-                                         actual.out(), at_c.data(), accumulate);
-                    CHECK(same_bits(actual.memory, expected.memory));
-                });
-            }
-        }
-}
-
-TEST_CASE_TEMPLATE("gemm: the epilogue gives the bits of its steps", T, float, double) {
-    const DType dtype = sizeof(T) == 8 ? DType::f64 : DType::f32;
-    const auto tensor = [&](const Matrix<T>& x) {
-        Tensor t = Tensor::empty({x.m, x.n}, dtype);
-        for (int64_t i = 0; i < x.m; ++i)
-            for (int64_t j = 0; j < x.n; ++j)
-                static_cast<T*>(t.raw())[i * x.n + j] = x.memory[size_t(i * x.row + j * x.col)];
-        return t;
-    };
-    uint64_t seed = 0;
-    for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 40, 5},
-                                  {40, 1, 5},
-                                  {7, 17, 0},
-                                  {33, 45, 20},
-                                  {300, 290, 100},
-                                  {900, 60, 50},
-                                  {150, 400, 1100}})
-        for (Layout layout : {Layout::rows, Layout::columns, Layout::both}) {
-            Numbers numbers{++seed};
-            Matrix<T> a(m, k, Layout::rows), b(k, n, Layout::padded_rows), c(m, n, layout),
-                bias(1, n, Layout::both);
-            a.fill(numbers), b.fill(numbers), bias.fill(numbers);
-            for (T& x : a.memory) x /= T(64);
-            const T alpha = seed % 2 ? T(1) : T(0.37);
-            cpu::gemm(m, n, k, a.in(), b.in(), c.out());
-            const Tensor steps = gelu(tensor(c) * double(alpha) + tensor(bias));
-            on_every_isa([&] {
-                Matrix<T> actual = c;
-                cpu::Epilogue<T> after{alpha, bias.memory.data(), bias.col, &gelu_kernels()};
-                cpu::gemm(m, n, k, a.in(), b.in(), actual.out(), false, after);
-                const Tensor fused = tensor(actual);
-                CHECK(std::memcmp(fused.raw(), steps.raw(), size_t(m * n) * sizeof(T)) == 0);
-            });
-        }
-}
-
-TEST_CASE_TEMPLATE("gemm_openblas agrees within rounding", T, float, double) {
-    for (int l = 0; l < layouts; ++l)
-        for (const auto& [m, n, k] :
-             {std::array<int64_t, 3>{1, 1, 1}, {1, 9, 30}, {9, 1, 30}, {20, 30, 0}, {45, 37, 70}})
-            for (bool accumulate : {false, true}) {
-                Numbers numbers{uint64_t(m + l)};
-                Matrix<T> a(m, k, Layout(l)), b(k, n, Layout((l + 1) % layouts)),
-                    c(m, n, Layout((l + 2) % layouts));
-                a.fill(numbers), b.fill(numbers), c.fill(numbers);
-                Matrix<T> ours = c, theirs = c;
-                cpu::gemm(m, n, k, a.in(), b.in(), ours.out(), accumulate);
-                cpu::gemm_openblas<T>(m, n, k, a.in(), b.in(), theirs.out(), accumulate);
-                T largest = 1;
-                for (const Matrix<T>* x : {&a, &b})
-                    for (T v : x->memory) largest = std::max(largest, std::abs(v));
-                const T bound =
-                    T(k + 1) * largest * largest * T(k + 1) * std::numeric_limits<T>::epsilon();
-                for (size_t i = 0; i < c.memory.size(); ++i)
-                    CHECK(std::abs(ours.memory[i] - theirs.memory[i]) <= bound);
-            }
-}
-
-// Run twice: as it is, and with MERCER_GEMM=openblas.
-TEST_CASE("gemm: the environment") {
-    const char* chosen = std::getenv("MERCER_GEMM");
-    CHECK(cpu::gemm_by_openblas() == (chosen && std::string(chosen) == "openblas"));
-    const int64_t n = 70;
-    Numbers numbers{1};
-    Matrix<float> a(n, n, Layout::rows), b(n, n, Layout::rows), ours(n, n, Layout::rows),
-        theirs(n, n, Layout::rows);
-    a.fill(numbers), b.fill(numbers);
-    cpu::gemm(n, n, n, a.in(), b.in(), ours.out());
-    if (cpu::gemm_by_openblas())
-        cpu::gemm_openblas<float>(n, n, n, a.in(), b.in(), theirs.out());
-    else
-        promised(n, n, n, a.in(), b.in(), theirs.out(), false);
-    CHECK(same_bits(ours.memory, theirs.memory));
 }

@@ -1,0 +1,80 @@
+// One thread's product of operands that are used where they are.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "engine/cpu/gemm_plan.h"
+#include "engine/scratch.h"
+
+namespace mercer::cpu {
+
+inline constexpr int64_t small = 64;
+
+template <class T>
+constexpr int64_t line = 64 / sizeof(T);
+
+/// Rows of b that one register holds: in whole ones, at `to`.
+template <class T>
+MatrixView<const T> widened(int64_t n, int64_t k, const MatrixView<const T>& b, T* to) {
+    const T* const end = b.data + (k - 1) * b.row + n;
+    for (int64_t p = 0; p < k; ++p) {
+        const T* const row = b.data + p * b.row;
+        if (end - row >= line<T>)
+            std::memcpy(to + p * line<T>, row, 64);
+        else
+            std::fill(std::copy_n(row, n, to + p * line<T>), to + (p + 1) * line<T>, T(0));
+    }
+    return {to, line<T>, 1};
+}
+
+/// Whether L2 holds b beside the rest.
+template <class T>
+bool is_near(int64_t n, int64_t k) {
+    return n * k <= small * small || n * k * int64_t(sizeof(T)) <= caches().l2 / 2;
+}
+
+/// c (+)= a·b by one thread, both operands where they are. Views by reference: copied whole, what was just written to a
+/// part of them would be waited for.
+template <class T>
+void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
+                       const MatrixView<const T>& a, const MatrixView<const T>& b,
+                       const MatrixView<T>& c, bool accumulate, int64_t spare = 0,
+                       bool stream = false, const T* const* next = nullptr) {
+    if (!in_place(table, n, b, spare)) {
+        T wide[small * line<T>];
+        return multiply_in_place(table, m, n, k, a, widened(n, k, b, wide), c, accumulate, line<T>,
+                                 stream, next);
+    }
+    T few[small + line<T>];
+    std::optional<Scratch> scratch;
+    T* const end = n <= small ? few : scratch.emplace().take<T>(n + line<T>);
+    const T* const b_end = last_row(table, n, k, b, spare, end);
+    if (is_near<T>(n, k) && c.col == 1) {
+        // So few steps take no longer than c's way out; of what L2 holds the stores ask early enough themselves.
+        const int64_t c_bytes = m * n * int64_t(sizeof(T));
+        const bool far = c_bytes > caches().l1 / 2, brief = far && k <= 24;
+        return table.multiply_small(
+            {m, n, k, a.data, a.row, a.col, b.data, b.row, b_end, c.data, c.row, accumulate, stream,
+             brief, far && !stream && !(brief && c_bytes <= caches().l2 / 2), next});
+    }
+    GemmBlock<T> block{};
+    block.m = m, block.n = n, block.k = k;
+    block.accumulate = accumulate, block.stream = stream;
+    block.rows_outer = true;
+    block.a = a.data, block.a_row = a.row, block.a_col = a.col;
+    block.b = b.data, block.b_row = b.row, block.b_end = b_end;
+    block.c = c.data, block.c_row = c.row, block.c_col = c.col;
+    table.multiply(block);
+}
+
+/// Whether L1 holds everything and nothing is to be rearranged: making a plan would take longer than the product.
+template <class T>
+bool is_small(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
+              const MatrixView<const T>& b, const MatrixView<T>& c) {
+    return uint64_t(m - 1) < small && uint64_t(n - 1) < small && uint64_t(k - 1) < small &&
+           c.col == 1 && (a.col == 1 || a.row == 1) && b.col == 1 && (n <= line<T> || b.row >= n);
+}
+
+}  // namespace mercer::cpu
