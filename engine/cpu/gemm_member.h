@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <thread>
 
 #include "engine/cancel.h"
 #include "engine/cpu/gemm_plan.h"
 #include "engine/scratch.h"
+#include "engine/wait.h"
 
 namespace mercer::cpu {
 
@@ -146,8 +146,8 @@ private:
             pack_panel(panel, p, to);
             give_panel(panel, p);
         } else if (!own_) {
-            while (state_of(panel, p).load(std::memory_order_acquire) != ready)
-                std::this_thread::yield();
+            wait_until(
+                [&] { return state_of(panel, p).load(std::memory_order_acquire) == ready; });
         }
         return to;
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "engine/cpu/copy_table.h"
 #include "engine/cpu/factor_table.h"
@@ -42,54 +43,66 @@ MatrixView<T> at(MatrixView<T> x, int64_t i, int64_t j) {
     return {x.data + i * x.row + j * x.col, x.row, x.col};
 }
 
-inline constexpr int64_t depth = 256;  // of a packed piece
-
-/// Rows of c that one piece of subtract_panels() meets.
+/// Row i changes places with row pivots[i], i ascending.
 template <class T>
-int64_t piece_rows(const GemmTable<T>& table) {
-    return divide_up(96, table.mr) * table.mr;
+void exchange_rows(int64_t columns, T* a, int64_t row, const int64_t* pivots, int64_t count) {
+    constexpr int64_t line = 64 / sizeof(T);
+    for (int64_t i = 0; i < count; ++i) {
+        if (pivots[i] == i) continue;
+        T *one = a + i * row, *other = a + pivots[i] * row, *const end = one + columns;
+        for (; end - one >= line; one += line, other += line) {
+            T kept[2 * line];  // in registers: swap_ranges goes element by element
+            std::memcpy(kept, one, 64), std::memcpy(kept + line, other, 64);
+            std::memcpy(one, kept + line, 64), std::memcpy(other, kept, 64);
+        }
+        std::swap_ranges(one, end, other);
+    }
 }
 
-/// c −= a·b, b (k × n) in panels, or (`lower`, m = n) what is of it on and below the diagonal, and above it less than
-/// piece_rows() + nr columns. The first `early` rows come before the others; ahead() meets them while others are under way.
+inline constexpr int64_t depth = 256;  // of a packed piece
+
+/// −a, m × k of at most `depth`, as strips.
 template <class T>
-void subtract_panels(
-    int64_t m, int64_t n, int64_t k, MatrixView<const T> a, const T* b, MatrixView<T> c, bool lower,
-    int64_t early = 0, FunctionRef<void()> ahead = [] {}) {
+void pack_negated(int64_t m, int64_t k, MatrixView<const T> a, T* strips) {
+    gemm_kernels<T>().pack_rows(m, k, a.data, a.row, a.col, strips);
+    factor_kernels<T>().negate(m * k, strips);
+}
+
+/// c += a·b, a in strips of k, b one panel; without the strips among the first `above` rows.
+template <class T>
+void meet_panel(int64_t m, int64_t n, int64_t k, const T* a, const T* b, MatrixView<T> c,
+                int64_t above) {
     const GemmTable<T>& table = gemm_kernels<T>();
-    const int64_t nr = table.nr, mr = table.mr, rows = piece_rows(table);
-    const auto subtract = [&](int64_t i, T* strips) {
-        const int64_t count = std::min(rows, m - i), right = lower ? i + count : n;
-        for (int64_t p = 0; p < k; p += depth) {
-            const int64_t steps = std::min(depth, k - p);
-            const MatrixView<const T> from = at(a, i, p);
-            table.pack_rows(count, steps, from.data, from.row, from.col, strips);
-            factor_kernels<T>().negate(count * steps, strips);
-            for (int64_t j = 0; j < right; j += nr) {
-                const int64_t columns = std::min(nr, n - j), width = panel_width(table, columns);
-                // Strips above the diagonal; the last two share their rows.
-                int64_t above = lower ? std::max<int64_t>(0, j - i) / mr * mr : 0;
-                while (above > 0 && count - above < 2 * mr) above -= mr;
-                multiply_panel(table, count - above, columns, steps, strips + above * steps,
-                               b + j * k + p * width, at(c, i + above, j).data, c.row, true);
+    const int64_t mr = table.mr;
+    above = above / mr * mr;
+    while (above > 0 && m - above < 2 * mr) above -= mr;  // the last two share their rows
+    multiply_panel(table, m - above, n, k, a + above * k, b, at(c, above, 0).data, c.row, true);
+}
+
+/// c −= a·b, b (k × n) in panels, or (`lower`, m = n) what is of it on and below the diagonal and a little above.
+template <class T>
+void subtract_panels(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, const T* b,
+                     MatrixView<T> c, bool lower) {
+    const GemmTable<T>& table = gemm_kernels<T>();
+    const int64_t rows = divide_up(96, table.mr) * table.mr, blocks = divide_up(m, rows);
+    parallel_for(blocks, grain_for(rows * n * k / 32), [&](int64_t begin, int64_t end) {
+        Scratch scratch;
+        T* const strips = scratch.take<T>(rows * std::min(k, depth));
+        for (; begin < end; ++begin) {
+            const int64_t i = (blocks - 1 - begin) * rows, count = std::min(rows, m - i),
+                          right = lower ? i + count : n;
+            for (int64_t p = 0; p < k; p += depth) {
+                const int64_t steps = std::min(depth, k - p);
+                pack_negated(count, steps, at(a, i, p), strips);
+                for (int64_t j = 0; j < right; j += table.nr) {
+                    const int64_t columns = std::min<int64_t>(table.nr, n - j);
+                    meet_panel(count, columns, steps, strips,
+                               b + j * k + p * panel_width(table, columns), at(c, i, j),
+                               lower ? std::max<int64_t>(0, j - i) : 0);
+                }
             }
         }
-    };
-    const auto run = [&](int64_t first, int64_t last, int64_t before) {
-        parallel_for(before + last - first, grain_for(rows * n * k / 32),
-                     [&](int64_t begin, int64_t end) {
-                         Scratch scratch;
-                         T* const strips = scratch.take<T>(rows * std::min(k, depth));
-                         for (; begin < end; ++begin)
-                             if (begin < before)
-                                 ahead();
-                             else
-                                 subtract((last - 1 - (begin - before)) * rows, strips);
-                     });
-    };
-    const int64_t blocks = divide_up(m, rows), first = divide_up(early, rows);
-    if (early) run(0, first, 0);
-    run(first, blocks, early > 0);
+    });
 }
 
 /// X ← T⁻¹X panel by panel. −T's blocks beside the diagonal are packed once, X's panels as a product's right operand: a block
@@ -97,19 +110,18 @@ void subtract_panels(
 template <class T>
 class Triangle {
 public:
-    Triangle(int64_t n, MatrixView<const T> t, bool lower, bool unit)
-        : n_(n), t_(t), lower_(lower), unit_(unit), packed_(scratch_.take<T>(n * n / 2)) {
-        parallel_for(blocks(), grain_for(n * factor_block / 8), [&](int64_t begin, int64_t end) {
-            for (; begin < end; ++begin) {
-                const Block b = block(begin);
-                T* to = packed_ + b.at;
-                for (int64_t p = 0; p < b.solved; p += depth)
-                    table_.pack_rows(b.rows, std::min(depth, b.solved - p),
-                                     t_.data + b.first * t_.row + (b.from + p) * t_.col, t_.row,
-                                     t_.col, to + p * b.rows);
-                factor_kernels<T>().negate(b.rows * b.solved, to);
-            }
-        });
+    /// packed: room for n·n.
+    Triangle(int64_t n, MatrixView<const T> t, bool lower, bool unit, T* packed)
+        : n_(n), t_(t), lower_(lower), unit_(unit), packed_(packed) {}
+
+    int64_t rows() const { return n_; }
+    int64_t blocks() const { return divide_up(n_, factor_block); }
+    /// Before solve(), each of the blocks.
+    void pack(int64_t step) const {
+        const Block b = block(step);
+        for (int64_t p = 0; p < b.solved; p += depth)
+            pack_negated(b.rows, std::min(depth, b.solved - p), at(t_, b.first, b.from + p),
+                         packed_ + b.at + p * b.rows);
     }
 
     /// `count` panels of n rows × `width` elements (whole registers), n·nr elements apart, so that they share what is read of
@@ -135,29 +147,38 @@ public:
 private:
     struct Block {
         int64_t first, rows, from, solved;  // its rows, and the columns that meet what is solved
-        int64_t at;
+        int64_t at;                         // where it is packed
     };
-    int64_t blocks() const { return (n_ + factor_block - 1) / factor_block; }
     /// In the order of solving.
     Block block(int64_t step) const {
         const int64_t first = (lower_ ? step : blocks() - 1 - step) * factor_block,
                       rows = std::min(factor_block, n_ - first), from = lower_ ? 0 : first + rows,
                       solved = lower_ ? first : n_ - from;
-        // Before it: `step` blocks as wide as what each of them met, 0, the first one's rows and so on.
-        const int64_t full = factor_block * (step * (step - 1) / 2),
-                      least = lower_ ? factor_block : (n_ - 1) % factor_block + 1;
-        const int64_t at =
-            factor_block * (full - (step > 1 ? (factor_block - least) * (step - 1) : 0));
-        return {first, rows, from, solved, at};
+        return {first, rows, from, solved, first * n_};
     }
 
     const GemmTable<T>& table_ = gemm_kernels<T>();
-    Scratch scratch_;
     int64_t n_;
     MatrixView<const T> t_;
     bool lower_, unit_;
     T* packed_;
 };
+
+/// T⁻¹b in place for some of b's columns; their panels remain in x. Column j is zero above row `zeros` (lower triangles only).
+template <class T>
+void solve_packed(const Triangle<T>& triangle, int64_t columns, MatrixView<T> b, T* x,
+                  int64_t zeros = 0) {
+    const GemmTable<T>& table = gemm_kernels<T>();
+    const int64_t n = triangle.rows(), nr = table.nr, whole = columns / nr,
+                  left = columns - whole * nr;
+    table.pack_columns(columns, n, b.data, b.row, b.col, x);
+    triangle.solve(x, whole, nr, zeros);
+    if (left) triangle.solve(x + whole * nr * n, 1, panel_width(table, left), zeros);
+    for (int64_t j = 0; j < columns; j += nr) {
+        const int64_t part = std::min(nr, columns - j);
+        copy_block<T>(n, part, {x + j * n, panel_width(table, part), 1}, at(b, 0, j));
+    }
+}
 
 }  // namespace cpu
 }  // namespace mercer

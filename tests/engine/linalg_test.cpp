@@ -1,11 +1,15 @@
 // Errors, blocks and batches of linear algebra; its values and derivatives are in tests/cases/linalg.cpp.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <stop_token>
+#include <thread>
 #include <vector>
 
+#include "engine/cancel.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/ops/linalg.h"
@@ -79,6 +83,43 @@ TEST_CASE("matrices wider than what is packed at a time, and any number of threa
         }
         set_thread_count(threads);
     }
+    // Blocks of several units, fewer at the end.
+    const Tensor wide = scattered(emulated ? 150 : 1091, DType::f32),
+                 gram = matmul(wide, transpose(wide));
+    std::vector<Tensor> first;
+    for (const int count : {1, 2, 5}) {
+        set_thread_count(count);
+        const std::vector<Tensor> all{inverse(wide), cholesky(gram)};
+        if (first.empty()) first = all;
+        for (size_t i = 0; i < all.size(); ++i)
+            CHECK(std::memcmp(all[i].raw(), first[i].raw(), size_t(all[i].count()) * 4) == 0);
+    }
+    set_thread_count(threads);
+    const int64_t rows = wide.size(0);
+    CHECK(largest(where(triangle(rows, rows, true, 0), Tensor::scalar(0.0), first[1])) == 0);
+}
+
+TEST_CASE("a factorisation stops when asked to, and leaves nothing behind") {
+    const int threads = thread_count();
+    const Tensor x = scattered(emulated ? 200 : 900, DType::f64), gram = matmul(x, transpose(x)),
+                 lower = cholesky(gram);
+    for (const int count : {1, 3})
+        for (int wait = 0; wait < 12; ++wait) {
+            set_thread_count(count);
+            std::stop_source source;
+            std::thread other([&] {
+                std::this_thread::sleep_for(std::chrono::microseconds(400 * wait));
+                source.request_stop();
+            });
+            const CancelScope scope(source.get_token());
+            const auto until_stopped = [&] {
+                for (;;) cholesky(gram), inverse(x);
+            };
+            CHECK_THROWS_AS(until_stopped(), Cancelled);
+            other.join();
+        }
+    set_thread_count(threads);
+    CHECK(std::memcmp(cholesky(gram).raw(), lower.raw(), size_t(lower.count()) * 8) == 0);
 }
 
 namespace {
@@ -154,6 +195,20 @@ TEST_CASE("the column that stops a blocked factorisation is named") {
     CHECK(message_of([&] { inverse(a); }).find("at column 170") != std::string::npos);
     CHECK(message_of([&] { solve(roll(a, {40}, {0}), a); }).find("at column 170") !=
           std::string::npos);
+    // In each of the blocks, while other threads are at work or wait.
+    const int threads = thread_count();
+    const int64_t n = emulated ? 200 : 1000;
+    for (const int count : {1, 2, 5})
+        for (int64_t column = 0; column < n; column += 111) {
+            set_thread_count(count);
+            Tensor x = scattered(n, DType::f32), gram = matmul(x, transpose(x));
+            gram.mutable_data<float>()[column * (n + 1)] = -1e4f;
+            const std::string at = "at column " + std::to_string(column) + ")";
+            CHECK(message_of([&] { cholesky(gram); }).find(at) != std::string::npos);
+            for (int64_t i = 0; i < n; ++i) x.mutable_data<float>()[i * n + column] = 0;
+            CHECK(message_of([&] { inverse(x); }).find(at) != std::string::npos);
+        }
+    set_thread_count(threads);
 }
 
 TEST_CASE("what is wrong is named") {

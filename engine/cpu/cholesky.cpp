@@ -1,0 +1,131 @@
+// Cholesky by blocks of columns: each is factored, the rows below it are solved, and what they take from the rest is
+// subtracted.
+#include "engine/cpu/blocks.h"
+#include "engine/cpu/factor.h"
+
+namespace mercer::cpu {
+namespace {
+
+constexpr int64_t widest = 4;  // units: what a product meets at a time
+static_assert(widest * factor_block <= depth);
+
+/// Rows of the lower triangle, and zeros.
+template <class T>
+void copy_rows(int64_t begin, int64_t end, int64_t n, const T* from, T* to) {
+    for (int64_t i = begin; i < end; ++i)
+        std::fill(std::copy_n(from + i * n, i + 1, to + i * n), to + (i + 1) * n, T(0));
+}
+
+/// One unit. The lower triangle's columns are the upper one's rows.
+template <class T>
+int64_t factor_unit(int64_t n, MatrixView<T> a) {
+    Scratch scratch;
+    T* upper = scratch.take<T>(n * n);
+    copy_block<T>(n, n, {a.data, a.col, a.row}, {upper, n, 1});
+    const int64_t done = factor_kernels<T>().cholesky(n, upper, n);
+    if (done < n) return done + 1;
+    for (int64_t i = 1; i < n; ++i) std::fill_n(upper + i * n, i, T(0));
+    copy_block<T>(n, n, {upper, 1, n}, a);
+    return 0;
+}
+
+template <class T>
+class Cholesky : Blocks<T, Cholesky<T>> {
+    using Base = Blocks<T, Cholesky<T>>;
+    friend Base;
+    using Base::unit, Base::await, Base::reach, Base::begin, Base::width, Base::size, Base::first_;
+    // At 2s + 1 a unit of rows is solved against block s, but has not lost what that takes from it.
+    static constexpr int64_t untouched = -2, uncopied = -1;
+
+public:
+    /// The lower triangle of `a` from that of `from` (n×n, contiguous), or from its own.
+    Cholesky(int64_t n, MatrixView<T> a, const T* from, bool alone)
+        : Base(n, alone && !from ? 1 : widest, 2 * divide_up(n, unit) + 1, from ? untouched : 0,
+               alone),
+          a_(a),
+          from_(from) {
+        for (T*& panels : panels_)
+            panels =
+                this->scratch_.template take<T>(this->units_ * unit * std::min(n, widest * unit));
+    }
+
+    /// The order of the first leading minor that is not positive, or 0.
+    int64_t run() {
+        const int64_t end = this->units_, blocks = this->blocks_;
+        const auto below = [&](int64_t s, int64_t from, int64_t to) {
+            this->add(&Cholesky::solve, s, from, to);
+            this->add(&Cholesky::subtract, s, from, to);
+        };
+        if (from_) this->add(&Cholesky::copy, 0, 0, first_[1]);
+        this->add(&Cholesky::factor, 0, 0, 1);
+        if (from_) this->add(&Cholesky::copy, 0, first_[1], end);
+        for (int64_t s = 0; s + 1 < blocks; ++s) {
+            below(s, first_[s + 1], first_[s + 2]);
+            this->add(&Cholesky::factor, s + 1, 0, 1);
+            below(s, first_[s + 2], end);
+        }
+        return this->run_tasks();
+    }
+
+private:
+    T* panel(int64_t s, int64_t i) const {
+        return panels_[s % 2] + (i - first_[s + 1]) * unit * width(s);
+    }
+
+    void copy_unit(int64_t i) const {
+        copy_rows(i * unit, i * unit + size(i), this->n_, from_, a_.data);
+    }
+    /// While the first block is factored; once that is done, whoever solves rows copies them, and has them at hand.
+    void copy(int64_t, int64_t i) {
+        const bool late = this->stage(0) > 0;
+        if (!late) copy_unit(i);
+        reach(i, late ? uncopied : 0);
+    }
+
+    void factor(int64_t s, int64_t) {
+        this->factor_columns(s, a_, false, [](int64_t n, MatrixView<T> a) {
+            return n <= unit ? factor_unit(n, a) : Cholesky(n, a, nullptr, true).run();
+        });
+    }
+
+    void solve(int64_t s, int64_t i) {
+        if (!this->await_block(s) || !await(i, i + 1, s ? 2 * s : uncopied)) return;
+        if (this->stage(i) == uncopied) copy_unit(i);
+        const MatrixView<T> here = at(a_, i * unit, begin(s));
+        solve_packed<T>(this->triangle(s), size(i), {here.data, here.col, here.row}, panel(s, i));
+        reach(i, 2 * s + 1);
+    }
+
+    void subtract(int64_t s, int64_t i) {
+        if (!await(first_[s + 1], i + 1, 2 * s + 1)) return;
+        const int64_t rows = size(i), k = width(s), nr = gemm_kernels<T>().nr;
+        const MatrixView<T> left = at(a_, i * unit, begin(s));
+        Scratch scratch;
+        T* const strips = scratch.take<T>(rows * k);
+        pack_negated(rows, k, {left.data, left.row, left.col}, strips);
+        for (int64_t j = first_[s + 1]; j <= i; ++j)
+            for (int64_t c = 0; c < size(j); c += nr)
+                meet_panel(rows, std::min(nr, size(j) - c), k, strips, panel(s, j) + c * k,
+                           at(a_, i * unit, j * unit + c), i == j ? c : 0);
+        reach(i, 2 * s + 2);
+    }
+
+    MatrixView<T> a_;
+    const T* from_;
+    T* panels_[2];
+};
+
+}  // namespace
+
+template <class T>
+int64_t cholesky(int64_t n, const T* a, T* lower) {
+    const bool alone = n <= widest * factor_block;
+    if (n > factor_block) return Cholesky<T>(n, {lower, n, 1}, a, alone).run();
+    copy_rows(0, n, n, a, lower);
+    return factor_unit<T>(n, {lower, n, 1});
+}
+
+template int64_t cholesky<float>(int64_t, const float*, float*);
+template int64_t cholesky<double>(int64_t, const double*, double*);
+
+}  // namespace mercer::cpu

@@ -1,0 +1,173 @@
+// P·a = L·U by blocks of columns: each is factored, and the columns after it, exchanged as it was, are solved against its
+// triangle and lose what the rows below take from them.
+#include "engine/cpu/blocks.h"
+#include "engine/cpu/factor.h"
+
+namespace mercer::cpu {
+namespace {
+
+/// P·a = L·U on m × n columns `apart` elements apart.
+template <class T>
+int64_t lu_columnwise(int64_t m, int64_t n, T* a, int64_t apart, int64_t* pivots) {
+    if (n <= lu_columns) {
+        const int64_t done = factor_kernels<T>().lu(m, n, a, apart, pivots);
+        return done < n ? done + 1 : 0;
+    }
+    const int64_t h = round_up(n / 2, lu_columns), rest = n - h;
+    const auto exchange = [&](int64_t from, int64_t to, T* x, const int64_t* by, int64_t count) {
+        for (int64_t j = from; j < to; ++j)
+            for (int64_t i = 0; i < count; ++i) std::swap(x[j * apart + i], x[j * apart + by[i]]);
+    };
+    if (const int64_t failed = lu_columnwise(m, h, a, apart, pivots)) return failed;
+    exchange(h, n, a, pivots, h);
+    Scratch scratch;
+    T *upper = scratch.take<T>(h * rest), *strips = scratch.take<T>(h * rest),
+      *right = a + h * apart;
+    copy_block<T>(h, rest, {right, 1, apart}, {upper, rest, 1});
+    factor_kernels<T>().substitute(h, rest, a, 1, apart, true, upper, rest, 1, 0);
+    copy_block<T>(h, rest, {upper, rest, 1}, {right, 1, apart});
+    if (m > h) {
+        // What is below, turned over: rows of the product are columns here.
+        factor_kernels<T>().negate(h * rest, upper);
+        const GemmTable<T>& table = gemm_kernels<T>();
+        table.pack_rows(rest, h, upper, 1, rest, strips);
+        GemmBlock<T> block{};
+        block.m = rest;
+        block.n = m - h;
+        block.k = h;
+        block.accumulate = block.a_packed = true;
+        block.a = strips;
+        block.b = a + h;
+        block.b_row = apart;
+        block.c = right + h;
+        block.c_row = apart;
+        block.c_col = 1;
+        table.multiply(block);
+    }
+    if (const int64_t failed = lu_columnwise(m - h, rest, right + h, apart, pivots + h))
+        return h + failed;
+    exchange(0, h, a + h, pivots + h, rest);
+    for (int64_t j = h; j < n; ++j) pivots[j] += h;
+    return 0;
+}
+
+/// One unit: its columns side by side, each dense.
+template <class T>
+int64_t lu_unit(int64_t m, int64_t n, T* a, int64_t row, int64_t* pivots) {
+    Scratch scratch;
+    constexpr int64_t line = 64 / sizeof(T);
+    const int64_t apart = round_up(m, line) + line;
+    T* turned = scratch.take<T>(n * apart);
+    copy_block<T>(n, m, {a, 1, row}, {turned, apart, 1});
+    const int64_t failed = lu_columnwise(m, n, turned, apart, pivots);
+    copy_block<T>(m, n, {turned, 1, apart}, {a, row, 1});
+    return failed;
+}
+
+template <class T>
+class Lu : Blocks<T, Lu<T>> {
+    using Base = Blocks<T, Lu<T>>;
+    friend Base;
+    using Base::unit, Base::await, Base::reach, Base::begin, Base::end, Base::width, Base::size,
+        Base::first_;
+    static constexpr int64_t piece = 96;  // rows to pack at a time
+
+public:
+    /// m × n in place, m ≥ n.
+    Lu(int64_t m, int64_t n, T* a, int64_t row, int64_t* pivots, int64_t width, bool alone)
+        : Base(n, width, divide_up(n, unit) + divide_up(m, piece) + 1, 0, alone),
+          m_(m),
+          row_(row),
+          a_(a),
+          pivots_(pivots) {
+        for (T*& strips : strips_)
+            strips = this->scratch_.template take<T>(m * std::min(n, width * unit));
+        packed_ = this->scratch_.template take<std::atomic<int64_t>>(this->blocks_);
+        std::uninitialized_fill_n(reinterpret_cast<int64_t*>(packed_), this->blocks_, int64_t{0});
+    }
+
+    /// One plus the first column without a pivot, or 0.
+    int64_t run() {
+        const int64_t all = this->units_, blocks = this->blocks_;
+        this->add(&Lu::factor, 0, 0, 1);
+        for (int64_t s = 0; s + 1 < blocks; ++s) {
+            this->add(&Lu::pack, s, 0, pieces(s));
+            this->add(&Lu::update, s, first_[s + 1], first_[s + 2]);
+            this->add(&Lu::factor, s + 1, 0, 1);
+            this->add(&Lu::update, s, first_[s + 2], all);
+            this->add(&Lu::exchange, s, 0, first_[s]);
+        }
+        this->add(&Lu::exchange, blocks - 1, 0, first_[blocks - 1]);
+        const int64_t failed = this->run_tasks();
+        for (int64_t s = 0; s < blocks; ++s)
+            for (int64_t j = begin(s); j < end(s); ++j) pivots_[j] += begin(s);
+        return failed;
+    }
+
+private:
+    T* at(int64_t i, int64_t j) const { return a_ + i * row_ + j; }
+    /// Of the rows below block s.
+    int64_t pieces(int64_t s) const { return divide_up(m_ - end(s), piece); }
+    int64_t rows(int64_t s, int64_t i) const { return std::min(piece, m_ - end(s) - i * piece); }
+    T* strips(int64_t s, int64_t i) const { return strips_[s % 2] + i * piece * width(s); }
+
+    void factor(int64_t s, int64_t) {
+        this->factor_columns(s, {a_, row_, 1}, true, [&](int64_t n, MatrixView<T> a) {
+            const int64_t m = m_ - begin(s);
+            int64_t* const pivots = pivots_ + begin(s);
+            return n <= unit ? lu_unit(m, n, a.data, row_, pivots)
+                             : Lu(m, n, a.data, row_, pivots, 1, true).run();
+        });
+    }
+
+    void pack(int64_t s, int64_t i) {
+        if (!this->await_block(s)) return;
+        pack_negated<T>(rows(s, i), width(s), {at(end(s) + i * piece, begin(s)), row_, 1},
+                        strips(s, i));
+        packed_[s].fetch_add(1, std::memory_order_release);
+    }
+
+    void update(int64_t s, int64_t j) {
+        const int64_t k = width(s), n = size(j), nr = gemm_kernels<T>().nr;
+        if (!this->await_block(s) || !await(j, j + 1, 2 * s)) return;
+        T* const upper = at(begin(s), j * unit);
+        exchange_rows(n, upper, row_, pivots_ + begin(s), k);
+        Scratch scratch;
+        T* const panels = scratch.take<T>(k * round_up(n, nr));
+        solve_packed<T>(this->triangle(s), n, {upper, row_, 1}, panels);
+        if (!this->turns_.await(packed_[s], pieces(s))) return;
+        for (int64_t i = 0; i < pieces(s); ++i)
+            for (int64_t c = 0; c < n; c += nr)
+                multiply_panel(gemm_kernels<T>(), rows(s, i), std::min(nr, n - c), k, strips(s, i),
+                               panels + c * k, at(end(s) + i * piece, j * unit + c), row_, true);
+        reach(j, 2 * s + 2);
+    }
+
+    /// The rows of what is finished, as block s was exchanged.
+    void exchange(int64_t s, int64_t j) {
+        if (!this->await_block(s) || !await(j, j + 1, 2 * s)) return;
+        exchange_rows(size(j), at(begin(s), j * unit), row_, pivots_ + begin(s), width(s));
+        reach(j, 2 * s + 2);
+    }
+
+    int64_t m_, row_;
+    T* a_;
+    int64_t* pivots_;
+    T* strips_[2];
+    std::atomic<int64_t>* packed_;  // pieces of each block
+};
+
+}  // namespace
+
+template <class T>
+int64_t lu(int64_t n, T* a, int64_t* pivots) {
+    // The first block is factored by one thread while others wait: narrower where that would take long.
+    const int64_t width = std::clamp<int64_t>(n / 512, 1, 4);
+    if (n <= factor_block) return lu_unit(n, n, a, n, pivots);
+    return Lu<T>(n, n, a, n, pivots, width, n <= 4 * factor_block).run();
+}
+
+template int64_t lu<float>(int64_t, float*, int64_t*);
+template int64_t lu<double>(int64_t, double*, int64_t*);
+
+}  // namespace mercer::cpu
