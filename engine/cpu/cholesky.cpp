@@ -98,15 +98,20 @@ private:
 
     void subtract(int64_t s, int64_t i) {
         if (!await(first_[s + 1], i + 1, 2 * s + 1)) return;
-        const int64_t rows = size(i), k = width(s), nr = gemm_kernels<T>().nr;
-        const MatrixView<T> left = at(a_, i * unit, begin(s));
+        const GemmTable<T>& table = gemm_kernels<T>();
+        const int64_t k = width(s), nr = table.nr;
         Scratch scratch;
-        T* const strips = scratch.take<T>(rows * k);
-        pack_negated(rows, k, {left.data, left.row, left.col}, strips);
-        for (int64_t j = first_[s + 1]; j <= i; ++j)
-            for (int64_t c = 0; c < size(j); c += nr)
-                meet_panel(rows, std::min(nr, size(j) - c), k, strips, panel(s, j) + c * k,
-                           at(a_, i * unit, j * unit + c), i == j ? c : 0);
+        T* const strips = scratch.take<T>(nr * k);
+        for (int64_t r = 0; r < size(i); r += nr) {
+            // A panel of its own columns, turned over, are its rows.
+            const int64_t rows = std::min(nr, size(i) - r);
+            pack_negated<T>(rows, k, {panel(s, i) + r * k, 1, panel_width(table, rows)}, strips);
+            for (int64_t j = first_[s + 1]; j <= i; ++j)
+                for (int64_t c = 0, end = i == j ? r + rows : size(j); c < end; c += nr)
+                    multiply_panel(table, rows, std::min(nr, size(j) - c), k, strips,
+                                   panel(s, j) + c * k, at(a_, i * unit + r, j * unit + c).data,
+                                   a_.row, true);
+        }
         reach(i, 2 * s + 2);
     }
 

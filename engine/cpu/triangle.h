@@ -68,23 +68,13 @@ void pack_negated(int64_t m, int64_t k, MatrixView<const T> a, T* strips) {
     factor_kernels<T>().negate(m * k, strips);
 }
 
-/// c += a·b, a in strips of k, b one panel; without the strips among the first `above` rows.
-template <class T>
-void meet_panel(int64_t m, int64_t n, int64_t k, const T* a, const T* b, MatrixView<T> c,
-                int64_t above) {
-    const GemmTable<T>& table = gemm_kernels<T>();
-    const int64_t mr = table.mr;
-    above = above / mr * mr;
-    while (above > 0 && m - above < 2 * mr) above -= mr;  // the last two share their rows
-    multiply_panel(table, m - above, n, k, a + above * k, b, at(c, above, 0).data, c.row, true);
-}
-
 /// c −= a·b, b (k × n) in panels, or (`lower`, m = n) what is of it on and below the diagonal and a little above.
 template <class T>
 void subtract_panels(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, const T* b,
                      MatrixView<T> c, bool lower) {
     const GemmTable<T>& table = gemm_kernels<T>();
-    const int64_t rows = divide_up(96, table.mr) * table.mr, blocks = divide_up(m, rows);
+    const int64_t nr = table.nr, mr = table.mr, rows = round_up(96, mr),
+                  blocks = divide_up(m, rows);
     parallel_for(blocks, grain_for(rows * n * k / 32), [&](int64_t begin, int64_t end) {
         Scratch scratch;
         T* const strips = scratch.take<T>(rows * std::min(k, depth));
@@ -94,11 +84,14 @@ void subtract_panels(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, con
             for (int64_t p = 0; p < k; p += depth) {
                 const int64_t steps = std::min(depth, k - p);
                 pack_negated(count, steps, at(a, i, p), strips);
-                for (int64_t j = 0; j < right; j += table.nr) {
-                    const int64_t columns = std::min<int64_t>(table.nr, n - j);
-                    meet_panel(count, columns, steps, strips,
-                               b + j * k + p * panel_width(table, columns), at(c, i, j),
-                               lower ? std::max<int64_t>(0, j - i) : 0);
+                for (int64_t j = 0; j < right; j += nr) {
+                    const int64_t columns = std::min(nr, n - j);
+                    // Strips above the diagonal; the last two share their rows.
+                    int64_t above = lower ? std::max<int64_t>(0, j - i) / mr * mr : 0;
+                    while (above > 0 && count - above < 2 * mr) above -= mr;
+                    multiply_panel(table, count - above, columns, steps, strips + above * steps,
+                                   b + j * k + p * panel_width(table, columns),
+                                   at(c, i + above, j).data, c.row, true);
                 }
             }
         }
