@@ -15,20 +15,23 @@ template <class T, class Self>
 class Blocks {
 protected:
     static constexpr int64_t unit = factor_block;
+    static constexpr int64_t widest =
+        depth / unit;  // units of a block: what a product meets at a time
 
     /// n columns in blocks of `width` units, fewer at the end, so that all threads have something to do. All units have come
-    /// as far as `stage`. At most `tasks` for each block. `alone`: by this thread, which may be in a task.
+    /// as far as `stage`. At most `tasks` for each block, and once more as many. `alone`: by this thread, since the caller is
+    /// a task itself, or for what is too small to share.
     Blocks(int64_t n, int64_t width, int64_t tasks, int64_t stage, bool alone)
         : n_(n), units_(divide_up(n, unit)), alone_(alone) {
         stage_ = scratch_.take<std::atomic<int64_t>>(units_);
-        std::uninitialized_fill_n(reinterpret_cast<int64_t*>(stage_), units_, stage);
+        for (int64_t i = 0; i < units_; ++i) std::construct_at(stage_ + i, stage);
         first_ = scratch_.take<int64_t>(units_ + 1);
         for (int64_t at = 0; at < units_; at = first_[blocks_]) {
             first_[blocks_++] = at;
             first_[blocks_] = at + std::clamp<int64_t>((units_ - at) / 2, 1, width);
         }
         tasks_ = scratch_.take<Task>(tasks * (blocks_ + 1));
-        for (T*& room : rooms_) room = scratch_.take<T>(width * width * unit * unit);
+        for (T*& room : rooms_) room = scratch_.take<T>(width * width * unit * unit / 2);
     }
 
     int64_t begin(int64_t s) const { return first_[s] * unit; }
@@ -50,15 +53,16 @@ protected:
     }
 
     /// Units are to meet the blocks in turn: one is at stage 2s + 2 once it has met block s, or was factored as part of it.
-    void reach(int64_t i, int64_t stage) { stage_[i].store(stage, std::memory_order_release); }
-    int64_t stage(int64_t i) const { return stage_[i].load(std::memory_order_relaxed); }
+    void reach(int64_t i, int64_t stage) { turns_.reach(stage_[i], stage); }
+    int64_t stage(int64_t i) const { return stage_[i]; }
     /// False if the units will not get there.
-    bool await(int64_t begin, int64_t end, int64_t stage) const {
+    bool await(int64_t begin, int64_t end, int64_t stage) {
         for (; begin < end; ++begin)
             if (!turns_.await(stage_[begin], stage)) return false;
         return true;
     }
-    bool await_block(int64_t s) const { return turns_.await(stage_[first_[s]], 2 * s + 2); }
+    /// Until block s is factored.
+    bool await_block(int64_t s) { return turns_.await(stage_[first_[s]], 2 * s + 2); }
 
     /// By corner(columns, what begins at their diagonal), which returns 0 or one plus the column where it failed; and keeps
     /// the triangle for the others.

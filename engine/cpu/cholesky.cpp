@@ -6,9 +6,6 @@
 namespace mercer::cpu {
 namespace {
 
-constexpr int64_t widest = 4;  // units: what a product meets at a time
-static_assert(widest * factor_block <= depth);
-
 /// Rows of the lower triangle, and zeros.
 template <class T>
 void copy_rows(int64_t begin, int64_t end, int64_t n, const T* from, T* to) {
@@ -33,20 +30,19 @@ template <class T>
 class Cholesky : Blocks<T, Cholesky<T>> {
     using Base = Blocks<T, Cholesky<T>>;
     friend Base;
-    using Base::unit, Base::await, Base::reach, Base::begin, Base::width, Base::size, Base::first_;
+    using Base::unit, Base::widest, Base::await, Base::reach, Base::begin, Base::width, Base::size,
+        Base::first_;
     // At 2s + 1 a unit of rows is solved against block s, but has not lost what that takes from it.
     static constexpr int64_t untouched = -2, uncopied = -1;
 
 public:
     /// The lower triangle of `a` from that of `from` (n×n, contiguous), or from its own.
-    Cholesky(int64_t n, MatrixView<T> a, const T* from, bool alone)
-        : Base(n, alone && !from ? 1 : widest, 2 * divide_up(n, unit) + 1, from ? untouched : 0,
-               alone),
+    Cholesky(int64_t n, MatrixView<T> a, const T* from, int64_t width, bool alone)
+        : Base(n, width, 2 * divide_up(n, unit) + 1, from ? untouched : 0, alone),
           a_(a),
           from_(from) {
         for (T*& panels : panels_)
-            panels =
-                this->scratch_.template take<T>(this->units_ * unit * std::min(n, widest * unit));
+            panels = this->scratch_.template take<T>(this->units_ * unit * width * unit);
     }
 
     /// The order of the first leading minor that is not positive, or 0.
@@ -84,7 +80,7 @@ private:
 
     void factor(int64_t s, int64_t) {
         this->factor_columns(s, a_, false, [](int64_t n, MatrixView<T> a) {
-            return n <= unit ? factor_unit(n, a) : Cholesky(n, a, nullptr, true).run();
+            return n <= unit ? factor_unit(n, a) : Cholesky(n, a, nullptr, 1, true).run();
         });
     }
 
@@ -124,8 +120,8 @@ private:
 
 template <class T>
 int64_t cholesky(int64_t n, const T* a, T* lower) {
-    const bool alone = n <= widest * factor_block;
-    if (n > factor_block) return Cholesky<T>(n, {lower, n, 1}, a, alone).run();
+    if (n > factor_block)
+        return Cholesky<T>(n, {lower, n, 1}, a, depth / factor_block, n <= depth).run();
     copy_rows(0, n, n, a, lower);
     return factor_unit<T>(n, {lower, n, 1});
 }

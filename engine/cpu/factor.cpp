@@ -25,7 +25,7 @@ template <class T>
 void solve_panels(int64_t n, int64_t k, MatrixView<const T> t, bool lower, bool unit,
                   MatrixView<T> b, const Panels<T>& more = {}) {
     Scratch scratch;
-    const Triangle<T> triangle(n, t, lower, unit, scratch.take<T>(n * n));
+    const Triangle<T> triangle(n, t, lower, unit, scratch.take<T>(n * n / 2));
     parallel_for(triangle.blocks(), grain_for(n * factor_block / 8),
                  [&](int64_t begin, int64_t end) {
                      for (; begin < end; ++begin) triangle.pack(begin);

@@ -20,7 +20,7 @@ void solve_triangular(int64_t n, int64_t k, MatrixView<const T> t, bool lower, b
                       MatrixView<T> b, bool identity = false);
 
 /// P·a = L·U in place (unit L below the diagonal), rows exchanged in the order of pivots[i] ≥ i. One plus the first column
-/// without a pivot, or 0. 2n³/3 flops.
+/// without a pivot (all else is then unspecified), or 0. 2n³/3 flops.
 template <class T>
 int64_t lu(int64_t n, T* a, int64_t* pivots);
 

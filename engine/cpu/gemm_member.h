@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <thread>
 
 #include "engine/cancel.h"
 #include "engine/cpu/gemm_plan.h"
@@ -146,8 +147,9 @@ private:
             pack_panel(panel, p, to);
             give_panel(panel, p);
         } else if (!own_) {
-            wait_until(
-                [&] { return state_of(panel, p).load(std::memory_order_acquire) == ready; });
+            while (!spin_until(
+                [&] { return state_of(panel, p).load(std::memory_order_acquire) == ready; }))
+                std::this_thread::yield();
         }
         return to;
     }

@@ -130,12 +130,14 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     if (plan.packed_from > 0 && !b_small && x.b.row > 4 * nr && x.m > mr)
         plan.kc = std::min<int64_t>(plan.kc, 128);
     const int64_t rows = std::max(mr, l2 / 16 * 5 / (plan.kc * size) / mr * mr);
-    // Beyond L2 two threads that read all of b in place are slow; one half of its columns each, they are not.
+    // Two threads that read all of a b beyond L2 where it is are slow; each its own columns of it, as many as the other, they
+    // are not.
     const int64_t b_bytes = x.n * x.k * size;
-    const bool apart = plan.packed_from < x.n ||
-                       (plan.a_direct && b_bytes > l2 && x.n % (nr * threads) == 0);
-    plan.by_columns = x.m <= rows && (threads == 1 || x.n > 2 * x.m ||
-                                      (x.k > 16 * x.m && x.n >= nr * threads && apart));
+    const bool halves = plan.a_direct && b_bytes > l2 && x.n % (nr * threads) == 0;
+    plan.by_columns =
+        x.m <= rows &&
+        (threads == 1 || x.n > 2 * x.m ||
+         (x.k > 16 * x.m && x.n >= nr * threads && (plan.packed_from < x.n || halves)));
     // What another thread packed comes from its caches, which may be far.
     plan.b_own = !plan.by_columns && (b_bytes <= l2 / 2 ? x.m >= 4 * mr * threads
                                                         : b_bytes * threads <= caches().l3 / 2 &&

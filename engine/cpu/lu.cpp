@@ -83,7 +83,7 @@ public:
         for (T*& strips : strips_)
             strips = this->scratch_.template take<T>(m * std::min(n, width * unit));
         packed_ = this->scratch_.template take<std::atomic<int64_t>>(this->blocks_);
-        std::uninitialized_fill_n(reinterpret_cast<int64_t*>(packed_), this->blocks_, int64_t{0});
+        for (int64_t s = 0; s < this->blocks_; ++s) std::construct_at(packed_ + s, 0);
     }
 
     /// One plus the first column without a pivot, or 0.
@@ -99,7 +99,7 @@ public:
         }
         this->add(&Lu::exchange, blocks - 1, 0, first_[blocks - 1]);
         const int64_t failed = this->run_tasks();
-        for (int64_t s = 0; s < blocks; ++s)
+        for (int64_t s = 0; s < blocks && !failed; ++s)
             for (int64_t j = begin(s); j < end(s); ++j) pivots_[j] += begin(s);
         return failed;
     }
@@ -124,7 +124,7 @@ private:
         if (!this->await_block(s)) return;
         pack_negated<T>(rows(s, i), width(s), {at(end(s) + i * piece, begin(s)), row_, 1},
                         strips(s, i));
-        packed_[s].fetch_add(1, std::memory_order_release);
+        this->turns_.count(packed_[s]);
     }
 
     void update(int64_t s, int64_t j) {
@@ -161,10 +161,10 @@ private:
 
 template <class T>
 int64_t lu(int64_t n, T* a, int64_t* pivots) {
-    // The first block is factored by one thread while others wait: narrower where that would take long.
-    const int64_t width = std::clamp<int64_t>(n / 512, 1, 4);
     if (n <= factor_block) return lu_unit(n, n, a, n, pivots);
-    return Lu<T>(n, n, a, n, pivots, width, n <= 4 * factor_block).run();
+    // The first block is factored by one thread while others wait: narrower where that would take long.
+    const int64_t width = std::clamp<int64_t>(n / 512, 1, depth / factor_block);
+    return Lu<T>(n, n, a, n, pivots, width, n <= depth).run();
 }
 
 template int64_t lu<float>(int64_t, float*, int64_t*);

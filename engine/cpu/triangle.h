@@ -103,7 +103,7 @@ void subtract_panels(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, con
 template <class T>
 class Triangle {
 public:
-    /// packed: room for n·n.
+    /// packed: room for n·n / 2.
     Triangle(int64_t n, MatrixView<const T> t, bool lower, bool unit, T* packed)
         : n_(n), t_(t), lower_(lower), unit_(unit), packed_(packed) {}
 
@@ -147,7 +147,9 @@ private:
         const int64_t first = (lower_ ? step : blocks() - 1 - step) * factor_block,
                       rows = std::min(factor_block, n_ - first), from = lower_ ? 0 : first + rows,
                       solved = lower_ ? first : n_ - from;
-        return {first, rows, from, solved, first * n_};
+        return {first, rows, from, solved,
+                lower_ ? first * (first - factor_block) / 2
+                       : first * n_ - first * (first + factor_block) / 2};
     }
 
     const GemmTable<T>& table_ = gemm_kernels<T>();

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 
 #include "engine/cancel.h"
 #include "engine/function_ref.h"
@@ -20,7 +22,7 @@ public:
         parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
             try {
                 for (; begin < end; ++begin)
-                    for (int64_t at; !stopped() && (at = next_.fetch_add(1)) < count;) {
+                    for (int64_t at; !stopped_ && (at = next_.fetch_add(1)) < count;) {
                         poll_cancelled();
                         task(at);
                     }
@@ -30,21 +32,46 @@ public:
             }
         });
     }
-    void stop() { stopped_.store(true, std::memory_order_release); }
+    void stop() {
+        stopped_ = true;
+        wake();
+    }
+
+    /// Sets how far something is; or counts one more.
+    void reach(std::atomic<int64_t>& done, int64_t stage) {
+        done = stage;
+        wake();
+    }
+    void count(std::atomic<int64_t>& done) {
+        ++done;
+        wake();
+    }
     /// Returns when done ≥ least: true; or when there is nothing to wait for any more: false.
-    bool await(const std::atomic<int64_t>& done, int64_t least) const {
-        bool reached = false;
-        wait_until([&] {
-            reached = done.load(std::memory_order_acquire) >= least;
-            return reached || stopped();
-        });
-        return reached;
+    bool await(const std::atomic<int64_t>& done, int64_t least) {
+        const auto ready = [&] { return done >= least || stopped_; };
+        if (!spin_until(ready)) {
+            // To yield instead would give whoever else wants this core milliseconds of it at a time.
+            std::unique_lock lock(mutex_);
+            ++sleepers_;
+            changed_.wait(lock, ready);
+            --sleepers_;
+        }
+        return done >= least;
     }
 
 private:
-    bool stopped() const { return stopped_.load(std::memory_order_acquire); }
+    // A sleeper counts itself before it looks once more, and what it looks at is written before the count is read.
+    void wake() {
+        if (sleepers_ == 0) return;
+        { const std::lock_guard lock(mutex_); }
+        changed_.notify_all();
+    }
+
     std::atomic<int64_t> next_{0};
     std::atomic<bool> stopped_{false};
+    std::atomic<int> sleepers_{0};
+    std::mutex mutex_;
+    std::condition_variable changed_;
 };
 
 }  // namespace mercer::cpu

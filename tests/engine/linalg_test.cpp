@@ -1,6 +1,7 @@
 // Errors, blocks and batches of linear algebra; its values and derivatives are in tests/cases/linalg.cpp.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include "engine/cancel.h"
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/memory.h"
 #include "engine/ops/linalg.h"
 #include "engine/parallel.h"
 #include "engine/random.h"
@@ -83,43 +85,83 @@ TEST_CASE("matrices wider than what is packed at a time, and any number of threa
         }
         set_thread_count(threads);
     }
-    // Blocks of several units, fewer at the end.
-    const Tensor wide = scattered(emulated ? 150 : 1091, DType::f32),
-                 gram = matmul(wide, transpose(wide));
+    // Blocks of several units, fewer at the end, of LU too; and several matrices at once.
+    reduced_under_emulation("blocks of several units");
+    const int64_t rows = emulated ? 330 : 1600;
+    const Tensor wide = scattered(rows, DType::f32), gram = matmul(wide, transpose(wide));
+    const Tensor many = stack(std::vector{gram, gram * 2.0, gram * 4.0}, 0);
     std::vector<Tensor> first;
     for (const int count : {1, 2, 5}) {
         set_thread_count(count);
-        const std::vector<Tensor> all{inverse(wide), cholesky(gram)};
+        const std::vector<Tensor> all{inverse(wide), cholesky(gram), cholesky(many)};
         if (first.empty()) first = all;
         for (size_t i = 0; i < all.size(); ++i)
             CHECK(std::memcmp(all[i].raw(), first[i].raw(), size_t(all[i].count()) * 4) == 0);
     }
     set_thread_count(threads);
-    const int64_t rows = wide.size(0);
-    CHECK(largest(where(triangle(rows, rows, true, 0), Tensor::scalar(0.0), first[1])) == 0);
+    const Tensor l = first[1];
+    CHECK(largest(where(triangle(rows, rows, true, 0), Tensor::scalar(0.0), l)) == 0);
+    CHECK(largest(matmul(l, transpose(l)) - gram) < 1e-5 * largest(gram));
+    CHECK(std::memcmp(first[2].raw(), l.raw(), size_t(l.count()) * 4) == 0);
+    CHECK(largest(matmul(wide, first[0]) - identity(rows, DType::f32)) < 1e-4);
 }
 
-TEST_CASE("a factorisation stops when asked to, and leaves nothing behind") {
+TEST_CASE("a factorisation stops in the middle when asked to, and leaves nothing behind") {
+    reduced_under_emulation("how large what is stopped is");
     const int threads = thread_count();
-    const Tensor x = scattered(emulated ? 200 : 900, DType::f64), gram = matmul(x, transpose(x)),
+    const Tensor x = scattered(emulated ? 330 : 2000, DType::f64), gram = matmul(x, transpose(x)),
                  lower = cholesky(gram);
-    for (const int count : {1, 3})
-        for (int wait = 0; wait < 12; ++wait) {
-            set_thread_count(count);
-            std::stop_source source;
-            std::thread other([&] {
-                std::this_thread::sleep_for(std::chrono::microseconds(400 * wait));
-                source.request_stop();
-            });
-            const CancelScope scope(source.get_token());
-            const auto until_stopped = [&] {
-                for (;;) cholesky(gram), inverse(x);
-            };
-            CHECK_THROWS_AS(until_stopped(), Cancelled);
-            other.join();
+    const auto stopped = [](auto factor) {
+        std::stop_source source;
+        const CancelScope scope(source.get_token());
+        std::atomic<bool> begun{false};
+        std::thread other([&] {
+            while (!begun) std::this_thread::yield();
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            source.request_stop();
+        });
+        bool cancelled = false;
+        try {
+            begun = true;
+            factor();
+        } catch (const Cancelled&) {
+            cancelled = true;
         }
+        other.join();
+        return cancelled;
+    };
+    for (const int count : {1, 3}) {
+        set_thread_count(count);
+        int cancelled = 0;  // not when the other thread slept too long
+        for (int time = 0; time < 10; ++time) {
+            cancelled += stopped([&] { cholesky(gram); });
+            stopped([&] { inverse(x); });
+        }
+        CHECK(cancelled > 2);
+    }
     set_thread_count(threads);
     CHECK(std::memcmp(cholesky(gram).raw(), lower.raw(), size_t(lower.count()) * 8) == 0);
+}
+
+TEST_CASE("memory that ends within a factorisation ends it on all threads") {
+    const int threads = thread_count();
+    const Tensor x = scattered(emulated ? 330 : 700, DType::f64), gram = matmul(x, transpose(x));
+    set_thread_count(4);
+    int failed = 0, done = 0;
+    for (size_t more = 0; more < size_t{1} << 25; more += size_t{1} << 18)
+        std::thread([&] {  // whose own scratch is not yet there
+            set_memory_limit(memory_stats().live + more);
+            try {
+                cholesky(gram), inverse(x), ++done;
+            } catch (const MemoryError&) {
+                ++failed;
+            }
+            set_memory_limit(0);
+        })
+            .join();
+    set_thread_count(threads);
+    CHECK(failed > 0);
+    CHECK(done > 0);
 }
 
 namespace {
@@ -196,8 +238,9 @@ TEST_CASE("the column that stops a blocked factorisation is named") {
     CHECK(message_of([&] { solve(roll(a, {40}, {0}), a); }).find("at column 170") !=
           std::string::npos);
     // In each of the blocks, while other threads are at work or wait.
+    reduced_under_emulation("in how many blocks that is");
     const int threads = thread_count();
-    const int64_t n = emulated ? 200 : 1000;
+    const int64_t n = emulated ? 330 : 1000;
     for (const int count : {1, 2, 5})
         for (int64_t column = 0; column < n; column += 111) {
             set_thread_count(count);
