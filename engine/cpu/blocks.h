@@ -15,8 +15,6 @@ template <class T, class Self>
 class Blocks {
 protected:
     static constexpr int64_t unit = factor_block;
-    static constexpr int64_t widest =
-        depth / unit;  // units of a block: what a product meets at a time
 
     /// n columns in blocks of `width` units, fewer at the end, so that all threads have something to do. All units have come
     /// as far as `stage`. At most `tasks` for each block, and once more as many. `alone`: by this thread, since the caller is

@@ -30,8 +30,7 @@ template <class T>
 class Cholesky : Blocks<T, Cholesky<T>> {
     using Base = Blocks<T, Cholesky<T>>;
     friend Base;
-    using Base::unit, Base::widest, Base::await, Base::reach, Base::begin, Base::width, Base::size,
-        Base::first_;
+    using Base::unit, Base::await, Base::reach, Base::begin, Base::width, Base::size, Base::first_;
     // At 2s + 1 a unit of rows is solved against block s, but has not lost what that takes from it.
     static constexpr int64_t untouched = -2, uncopied = -1;
 
