@@ -20,11 +20,11 @@ inline int64_t block_size(int64_t n, int64_t most, int64_t unit) {
 }
 
 /// Whether the same column of `rows` rows, `stride` bytes apart, falls on cache sets that are
-/// different enough (L1 finds a line by the low 12 bits of its address, and has 8 places or more
-/// for those that agree).
+/// different enough for tiles to find most of it in L1, or soon enough in L2 (L1 finds a line by the low 12 bits of its
+/// address, and has 8 places or more for those that agree).
 inline bool spreads(int64_t stride, int64_t rows) {
     const int64_t places = 4096 / std::gcd(stride, int64_t{4096});
-    return (rows + places - 1) / places <= 4;
+    return (rows + places - 1) / places <= 16;
 }
 
 template <class T>
@@ -114,17 +114,21 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     plan.kc = block_size(x.k, l2 / 256 / size, 8);
     const bool b_small = (x.b.row * (x.k - 1) + x.n) * size <= l2 / 4;
     const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= caches().l1 / 2;
-    // Low strips read b more often, so packing a is repaid sooner; and from memory it is fetched ahead.
+    // A low tile has no time for rows of b that crowd a few sets of L1.
+    const bool b_near = x.b.col == 1 && b_small && (mr >= 8 || spreads(x.b.row * size, x.k));
+    // Low strips read b more often, so packing a is repaid sooner, unless nothing is packed; and from memory it is fetched
+    // ahead.
     const int64_t most = rows_in_place(table.mr, x.a.row * size);
     const bool low = most<std::min(x.m, mr), far = x.m * x.k * size> caches().l3 / 2;
-    plan.a_direct = x.a.col == 1 ? (x.n <= (low ? 10 : 24) * mr || x.k <= 32) && !(low && far)
-                                 : x.a.row == 1 && (x.n <= nr || (a_small && x.n <= 4 * nr));
+    plan.a_direct =
+        x.a.col == 1
+            ? (x.n <= (low ? 10 : 24) * mr || x.k <= 32 || (mr < 8 && b_near)) && !(low && far)
+            : x.a.row == 1 && (x.n <= nr || (a_small && x.n <= 4 * nr));
     plan.strip = plan.a_direct ? most : mr;
     plan.packed_from = 0;
-    // In place, rows of b come from L2 where they crowd a few sets of L1; a low tile has no time for
-    // that. Packing must be repaid by the rows of a that meet it, and more so where b is dense as it is.
+    // Packing must be repaid by the rows of a that meet it, and more so where b is dense as it is.
     const bool b_met_rarely = x.m <= 2 * mr || (x.b.row <= 4 * nr && x.m <= 6 * mr);
-    if (x.b.col == 1 && ((b_small && (mr >= 8 || spreads(x.b.row * size, x.k))) || b_met_rarely))
+    if (b_near || (x.b.col == 1 && b_met_rarely))
         plan.packed_from = in_place(table, x.n, x.b, x.spare) ? x.n : (x.n - 1) / nr * nr;
     // Rows far apart share few sets of the caches: so many stay there until the next strip meets them.
     if (plan.packed_from > 0 && !b_small && x.b.row > 4 * nr && x.m > mr)
