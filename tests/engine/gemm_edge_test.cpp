@@ -6,6 +6,7 @@
 
 #include "engine/cpu/caches.h"
 #include "engine/cpu/gemm.h"
+#include "engine/cpu/gemm_panel.h"
 #include "engine/isa.h"
 #include "tests/support/edge.h"
 
@@ -71,4 +72,40 @@ TEST_CASE_TEMPLATE("nor by larger products", T, float, double) {
     // Few rows by what caches do not hold.
     const int64_t beyond = cpu::caches().l3 / 2 / (700 * int64_t(sizeof(T))) + 37;
     at_the_edge<T>(1, 5, std::min<int64_t>(beyond, 12037), 700);
+}
+
+TEST_CASE_TEMPLATE("nor by packing, which keeps every element", T, float, double) {
+    // Strips of rows as strip_rows() cuts them, each step by step; source and strips end at the edge.
+    const Isa before = isa();
+    for (int64_t m : {1, 2, 5, 6, 7, 9, 14, 15, 31})
+        for (int64_t k : {1, 2, 3, 7, 8, 9, 17, 40})
+            for (int64_t apart : {int64_t{0}, int64_t{1}, int64_t{9}})
+                for (const bool across : {false, true}) {
+                    CAPTURE(m);
+                    CAPTURE(k);
+                    CAPTURE(apart);
+                    CAPTURE(across);
+                    const int64_t row = across ? 1 : k + apart, col = across ? m + apart : 1;
+                    const AtTheEdge<T> a(size_t((m - 1) * row + (k - 1) * col + 1)),
+                        strips(size_t(m * k));
+                    for (size_t i = 0; i < size_t(a.end() - a.begin()); ++i) a.begin()[i] = T(i);
+                    for (Isa each : available_isas()) {
+                        set_isa(each);
+                        CAPTURE(name_of(each));
+                        const cpu::GemmTable<T>& table = cpu::gemm_kernels<T>();
+                        std::fill(strips.begin(), strips.end(), T(-1));
+                        table.pack_rows(m, k, a.begin(), row, col, strips.begin());
+                        const T* at = strips.begin();
+                        for (int64_t i = 0; i < m;) {
+                            const int rows = cpu::strip_rows(table.mr, m - i);
+                            int wrong = 0;
+                            for (int64_t p = 0; p < k; ++p)
+                                for (int r = 0; r < rows; ++r)
+                                    wrong += *at++ != a.begin()[(i + r) * row + p * col];
+                            CHECK(wrong == 0);
+                            i += rows;
+                        }
+                    }
+                }
+    set_isa(before);
 }
