@@ -73,7 +73,11 @@ inline constexpr int64_t fetch_ahead = 1024 / int64_t(sizeof(T));
 template <class T, int results, int n, class Values>
 MERCER_INLINE void sweep(const Row<T, n>& row, int64_t count, bool stream, T* const (&out)[results],
                          Values values) {
-    constexpr int lanes = Vec<T>::lanes;
+    constexpr int lanes = Vec<T>::lanes, run = int(512 / sizeof(T));
+    // Parts of lines that go past the caches to several places in turns, the more so where these agree in their low 12 bits,
+    // are slow (AVX2 on Zen 3: three times as long): each place gets a run of lines.
+    constexpr bool gathers = results > 1 && lanes > 1 && lanes * sizeof(T) < 64;
+    alignas(64) T runs[gathers ? results : 1][gathers ? run : lanes];
     Vec<T> y[results];
     int64_t c = 0;
     for (; c + lanes <= count; c += lanes) {
@@ -83,6 +87,18 @@ MERCER_INLINE void sweep(const Row<T, n>& row, int64_t count, bool stream, T* co
                 return row.load(k, c);
             },
             y);
+        if constexpr (gathers)
+            if (stream && c < count / run * run) {
+                const int64_t at = c % run;
+#pragma GCC unroll 4
+                for (int j = 0; j < results; ++j) y[j].store(runs[j] + at);
+                if (at + lanes < run) continue;
+                for (int j = 0; j < results; ++j)
+#pragma GCC unroll 4
+                    for (int i = 0; i < run; i += lanes)
+                        Vec<T>::load(runs[j] + i).stream(out[j] + c - at + i);
+                continue;
+            }
 #pragma GCC unroll 4
         for (int j = 0; j < results; ++j) stream ? y[j].stream(out[j] + c) : y[j].store(out[j] + c);
     }
