@@ -246,8 +246,7 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
     if (batch <= 0 || m <= 0 || n <= 0) return;
     const GemmTable<T>& table = table_of(T{});
     const int64_t bytes = batch * (m * n + m * k + k * n) * int64_t(sizeof(T));
-    // A line or less of one row after the other waits for memory longer than what it saves (Zen 3: 4 to 29 %).
-    const bool long_rows = table.nr * int64_t(sizeof(T)) > 64;
+    const bool may_stream = rows_may_stream<T>(table.nr);
     Product<T> all{m,
                    n,
                    k,
@@ -258,8 +257,8 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
                    after.any() ? &after : nullptr,
                    {after.bias, 0, after.bias_step},
                    order == Order::by_shape && sums_in_lanes(m, n, k, a, b),
-                   long_rows && streams(bytes),
-                   long_rows && streams_between(bytes)};
+                   may_stream && streams(bytes),
+                   may_stream && streams_between(bytes)};
     // The kernels want c's columns next to each other; and a few columns of b against many of aᵀ (as in the
     // gradient of a linear layer's weights) the other way round. Swapping a and b (cᵀ = bᵀaᵀ) keeps every
     // sum as it is. Sums in lanes want one operand along memory, and few columns of the other.

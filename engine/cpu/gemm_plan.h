@@ -114,15 +114,15 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     plan.kc = block_size(x.k, l2 / 256 / size, 8);
     const bool b_small = (x.b.row * (x.k - 1) + x.n) * size <= l2 / 4;
     const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= caches().l1 / 2;
-    // A low tile has no time for rows of b that crowd a few sets of L1.
-    const bool b_near = x.b.col == 1 && b_small && (mr >= 8 || spreads(x.b.row * size, x.k));
-    // Low strips read b more often, so packing a is repaid sooner, unless nothing is packed; and from memory it is fetched
-    // ahead.
+    // A low tile has no time for rows of b that crowd a few sets of L1, nor is packing of a soon repaid by it.
+    const bool low_tile = mr < 8,
+               b_near = x.b.col == 1 && b_small && (!low_tile || spreads(x.b.row * size, x.k));
+    // Low strips read b more often, so packing a is repaid sooner; and from memory it is fetched ahead.
     const int64_t most = rows_in_place(table.mr, x.a.row * size);
     const bool low = most<std::min(x.m, mr), far = x.m * x.k * size> caches().l3 / 2;
     plan.a_direct =
         x.a.col == 1
-            ? (x.n <= (low ? 10 : 24) * mr || x.k <= 32 || (mr < 8 && b_near)) && !(low && far)
+            ? (x.n <= (low ? 10 : 24) * mr || x.k <= 32 || (low_tile && b_near)) && !(low && far)
             : x.a.row == 1 && (x.n <= nr || (a_small && x.n <= 4 * nr));
     plan.strip = plan.a_direct ? most : mr;
     plan.packed_from = 0;

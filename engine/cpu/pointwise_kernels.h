@@ -75,7 +75,7 @@ MERCER_INLINE void sweep(const Row<T, n>& row, int64_t count, bool stream, T* co
                          Values values) {
     constexpr int lanes = Vec<T>::lanes, run = int(512 / sizeof(T));
     // Parts of lines that go past the caches to several places in turns, the more so where these agree in their low 12 bits,
-    // are slow (AVX2 on Zen 3: three times as long): each place gets a run of lines.
+    // are slow (AVX2 on Zen 3: over twice as long): each place gets a run of lines.
     constexpr bool gathers = results > 1 && lanes > 1 && lanes * sizeof(T) < 64;
     alignas(64) T runs[gathers ? results : 1][gathers ? run : lanes];
     Vec<T> y[results];

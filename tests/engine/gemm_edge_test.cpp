@@ -79,13 +79,14 @@ TEST_CASE_TEMPLATE("nor by packing, which keeps every element", T, float, double
     const Isa before = isa();
     for (int64_t m : {1, 2, 5, 6, 7, 9, 14, 15, 31})
         for (int64_t k : {1, 2, 3, 7, 8, 9, 17, 40})
-            for (int64_t apart : {int64_t{0}, int64_t{1}, int64_t{9}})
+            for (int64_t apart : {-1, 0, 1, 9})  // −1: the same row (column) again and again
                 for (const bool across : {false, true}) {
                     CAPTURE(m);
                     CAPTURE(k);
                     CAPTURE(apart);
                     CAPTURE(across);
-                    const int64_t row = across ? 1 : k + apart, col = across ? m + apart : 1;
+                    const int64_t far = apart < 0 ? 0 : (across ? m : k) + apart,
+                                  row = across ? 1 : far, col = across ? far : 1;
                     const AtTheEdge<T> a(size_t((m - 1) * row + (k - 1) * col + 1)),
                         strips(size_t(m * k));
                     for (size_t i = 0; i < size_t(a.end() - a.begin()); ++i) a.begin()[i] = T(i);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/cpu/gemm.h"
+#include "engine/cpu/gemm_panel.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 #include "tests/support/restore.h"
@@ -68,6 +69,8 @@ void check(const Case& s, int64_t few) {
 
 TEST_CASE_TEMPLATE("gemm: a product past the caches has the bits of its pieces", T, float, double) {
     constexpr int64_t line = 64 / sizeof(T);
+    if (!cpu::rows_may_stream<T>(cpu::gemm_kernels<T>().nr))
+        MESSAGE("[skipped] no product goes past the caches on ", name_of(isa()));
     const Restore restore;
     for (const int threads : {1, 3}) {
         CAPTURE(threads);

@@ -88,7 +88,7 @@ void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, in
         // Where the last register of a step reaches beyond it: whole all the same while that lies within the steps to come,
         // which are written later. Masked stores take AVX2 up to 20 cycles.
         const int over = -width & (V::lanes - 1);
-        const bool within = over > 0 && count == width && along >= width + over;
+        const bool within = over > 0 && count == width && along >= width;
         int64_t p = 0;
         for (const int64_t last = within ? k - (over + width - 1) / width : 0; p < last;
              ++p, in += along, out += width)

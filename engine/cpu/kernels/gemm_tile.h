@@ -188,7 +188,7 @@ struct Accumulators {
                 MERCER_UNROLL for (int j = 0; j < vectors - 1; ++j) sum[i][j].store(line + j * w);
                 sum[i][vectors - 1].store(line + (vectors - 1) * w, last);
             }
-        } else if (stream) {
+        } else if (cpu::rows_may_stream<T>(tile_columns<T>) && stream) {
             MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
                 hold(line);
                 MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j].stream(line + j * w);
