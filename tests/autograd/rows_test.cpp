@@ -150,6 +150,38 @@ TEST_CASE("one logit far above the others is found wherever it is in a long row"
                 }
 }
 
+TEST_CASE(
+    "rows of −∞ sum to nothing, a NaN among them to NaN, and what follows them counts alone") {
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const size_t n : {3, 64, 100, 1030, 5000}) {
+            INFO(n, " logits");
+            std::vector<double> x(n, -inf);
+            const auto sum_of = [&] {
+                return logsumexp(cast(doubles(x), dtype), {-1}).item<double>();
+            };
+            CHECK(sum_of() == -inf);
+            x[n / 2] = std::nan("");
+            CHECK(std::isnan(sum_of()));
+            x[n / 2] = -inf;
+            x[n - 1] = -3;
+            CHECK(sum_of() == -3);
+        }
+}
+
+TEST_CASE("a row's weak elements are the exponential's own bits, down to zero") {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const double end = dtype == DType::f32 ? 104 : 746,
+                     step = dtype == DType::f32 ? 0.17 : 0.53;
+        for (double first = end - 20; first < end + 3; first += step) {
+            std::vector<double> x(23, -first);
+            for (size_t i = 0; i < x.size(); ++i) x[i] -= double(i % 9) * step / 9;
+            x[3] = 0, x[5] = x[21] = -inf;  // the others' sum does not change a 1
+            const Tensor row = cast(doubles(x), dtype);
+            CHECK(difference(softmax(row), exp(row)) == "");
+        }
+    }
+}
+
 TEST_CASE("fused first derivatives are the recorded ones, on large inputs too") {
     for (const cases::Case& c : cases::large()) {
         const std::string name = c.name.substr(0, c.name.find(' '));

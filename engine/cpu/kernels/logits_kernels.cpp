@@ -1,7 +1,7 @@
 // log Σ exp, its logarithmic softmax and their gradients (logits_table.h). Memory traffic: sums reads
 // x once; a gradient reads its operands and writes once; log_softmax reads x, twice where a row
 // exceeds the caches, and writes y.
-#include "engine/cpu/kernels/row.h"
+#include "engine/cpu/kernels/exp_sum.h"
 #include "engine/cpu/logits_table.h"
 
 namespace mercer::MERCER_ISA {
@@ -19,9 +19,9 @@ MERCER_INLINE ExpSum<T> exp_sum_of_few(const T* x, int64_t n) {
     if (top == -lowest) return {top, infinite_sum(x, n)};
     Canonical<T, SumOp> sum;
     canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-        part = part + exp_falling<true>(load(x + i, count, lowest) - Vec<T>(top));
+        part = plus_exp(part, load(x + i, count, lowest) - Vec<T>(top));
     });
-    return {top, sum.total()};
+    return exp_summed(most, top, sum);
 }
 
 template <class T>
