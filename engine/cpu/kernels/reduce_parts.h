@@ -25,50 +25,73 @@ MERCER_INLINE T joined_run(const T* x, int64_t n, T fill, Prepare prepare) {
     return acc.total();
 }
 
-/// Whether rows fit a register, and are enough to be turned.
+/// Elements of a row that is turned, at most.
+inline constexpr int short_row = 16;
+/// Whether rows are that short, and enough to be turned.
 template <class T>
 MERCER_INLINE bool short_rows(int64_t n, int64_t count) {
-    return n >= 2 && n <= Vec<T>::lanes && count >= Vec<T>::lanes;
+    constexpr int lanes = Vec<T>::lanes;
+    return lanes > 1 && n >= 2 && n <= short_row && count >= lanes;
 }
-/// turned_rows() of rows that follow one another in memory, which fill whole registers; how many it took.
+/// turned_rows() of rows of n that follow one another in memory, which fill whole registers; how many it took.
 template <int n, class T, class Body>
 MERCER_INLINE int64_t dense_rows(const T* x, int64_t count, Body body) {
     constexpr int lanes = Vec<T>::lanes;
     int64_t k = 0;
-    if constexpr (n > 0)
-        for (; k + lanes <= count; k += lanes) {
-            Vec<T> v[n];
+    for (; k + lanes <= count; k += lanes) {
+        Vec<T> v[n];
 #pragma GCC unroll 16
-            for (int r = 0; r < n; ++r) {
-                fetch_beyond(x + k * n + r * lanes);
-                v[r] = Vec<T>::load(x + k * n + r * lanes);
-            }
-            turn<lanes>(v);
-            body(v, n, k, lanes);
+        for (int r = 0; r < n; ++r) {
+            fetch_beyond(x + k * n + r * lanes);
+            v[r] = Vec<T>::load(x + k * n + r * lanes);
         }
+        turn<lanes>(v);
+        body(v, n, k, lanes);
+    }
     return k;
+}
+/// turned_rows() of rows of at most `most` elements, from row k on.
+template <int most, class T, class Body>
+MERCER_INLINE void spaced_rows(const T* x, int64_t n, int64_t step, int64_t k, int64_t count,
+                               Body body) {
+    constexpr int lanes = Vec<T>::lanes;
+    int64_t ahead = lanes * step;  // 1 KiB or more, and whole rows
+    for (const int64_t near = 1024 / int64_t(sizeof(T)); ahead && ahead < near && ahead > -near;)
+        ahead *= 2;
+    for (; k < count; k += lanes) {
+        const int rows = int(count - k < lanes ? count - k : lanes);
+        Vec<T> v[most];
+        for (int i = 0; i < n; i += lanes) {
+            Vec<T> part[lanes];
+#pragma GCC unroll 16
+            for (int r = 0; r < lanes; ++r) {
+                const T* row = x + (k + (r < rows ? r : 0)) * step + i;
+                if (i == 0) __builtin_prefetch(row + ahead);
+                part[r] = load(row, int(n - i < lanes ? n - i : lanes), T(0));
+            }
+            turn<lanes>(part);
+            for (int r = 0; r < lanes; ++r) v[i + r] = part[r];
+        }
+        body(v, int(n), k, rows);
+    }
 }
 /// Calls body(v, n, k, rows) for short rows x + k·step, as many as a register has lanes at a time: v[i], i < n, holds the
 /// elements i of rows k, k + 1, …
 template <class T, class Body>
 MERCER_INLINE void turned_rows(const T* x, int64_t n, int64_t step, int64_t count, Body body) {
-    constexpr int lanes = Vec<T>::lanes;
+    constexpr int line = int(64 / sizeof(T));
     int64_t k = 0;
-    if (n == lanes && step == n) k = dense_rows<lanes>(x, count, body);
-    if (n == lanes / 2 && step == n) k = dense_rows<lanes / 2>(x, count, body);
-    if (n == lanes / 4 && step == n) k = dense_rows<lanes / 4>(x, count, body);
-    for (; k < count; k += lanes) {
-        const int rows = int(count - k < lanes ? count - k : lanes);
-        Vec<T> v[lanes];
-#pragma GCC unroll 16
-        for (int r = 0; r < lanes; ++r) {
-            const T* row = x + (k + (r < rows ? r : 0)) * step;
-            fetch_beyond(row);
-            v[r] = Vec<T>::load(row, int(n), T(0));
-        }
-        turn<lanes>(v);
-        body(v, int(n), k, rows);
+    if (step == n) {
+        if (n == 16) k = dense_rows<16>(x, count, body);
+        if (n == 8) k = dense_rows<8>(x, count, body);
+        if (n == 4) k = dense_rows<4>(x, count, body);
+        if (n == 2) k = dense_rows<2>(x, count, body);
     }
+    if (k == count) return;
+    if (n <= line)
+        spaced_rows<line>(x, n, step, k, count, body);
+    else
+        spaced_rows<short_row>(x, n, step, k, count, body);
 }
 /// The join of prepare(v[i]), i < n, as joined_run joins one row.
 template <class Op, class T, int most, class Prepare>

@@ -1,0 +1,66 @@
+// Short rows that are reduced together, a register's lanes of them at a time: the bits of each by itself. What they should
+// be is in tests/cases/reductions.cpp and statistics.cpp.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "engine/functions.h"
+#include "engine/random.h"
+#include "tests/support/bits.h"
+
+using namespace mercer;
+
+namespace {
+
+struct Reduction {
+    std::string name;
+    std::function<Tensor(const Tensor&)> f;
+    bool floating = false;
+};
+const std::vector<Reduction> reductions{
+    {"sum", [](const Tensor& x) { return sum(x, {1}); }},
+    {"prod", [](const Tensor& x) { return prod(x, {1}); }},
+    {"max", [](const Tensor& x) { return max(x, {1}); }},
+    {"min", [](const Tensor& x) { return min(x, {1}); }},
+    {"argmax", [](const Tensor& x) { return argmax(x, 1); }},
+    {"argmin", [](const Tensor& x) { return argmin(x, 1); }},
+    {"norm 1", [](const Tensor& x) { return norm_p(x, std::array{1}, 1); }, true},
+    {"norm 2", [](const Tensor& x) { return norm_p(x, std::array{1}, 2); }, true},
+    {"var", [](const Tensor& x) { return var(x, {1}); }, true},
+};
+
+/// Many are equal, of both signs of zero too; a few are infinite or NaN.
+Tensor numbers(int64_t rows, int64_t n, DType dtype) {
+    const Tensor x = floor(randn(Key{9, uint64_t(n)}, {rows, n}, DType::f64) * 3.0);
+    if (!is_floating(dtype)) return cast(x, dtype);
+    const auto put = [&](const Tensor& where_it_is, double value, const Tensor& other) {
+        return where(where_it_is, Tensor::scalar(value, DType::f64), other);
+    };
+    const Tensor rare = put(equal(x, 7.0), std::numeric_limits<double>::infinity(),
+                            put(equal(x, -8.0), std::nan(""), x));
+    return cast(put(equal(x, 2.0), -0.0, rare), dtype);
+}
+
+}  // namespace
+
+TEST_CASE("short rows that come together are reduced as each for itself") {
+    for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
+        for (int64_t n = 1; n <= 18; ++n)
+            for (const int64_t count : {3, 37, 64})
+                for (const int64_t beyond : {0, 1, 9}) {  // to the next row
+                    const Tensor x = slice(numbers(count, n + beyond, dtype), 1, 0, n);
+                    for (const Reduction& r : reductions) {
+                        if (r.floating && !is_floating(dtype)) continue;
+                        std::vector<Tensor> each;
+                        for (int64_t i = 0; i < count; ++i)
+                            each.push_back(r.f(slice(x, 0, i, i + 1).contiguous()));
+                        const std::string found = difference(r.f(x), concat(each, 0));
+                        CHECK_MESSAGE(found == "", r.name, " of ", n, " ", name_of(dtype), ", ",
+                                      count, " rows, ", beyond, " beyond: ", found);
+                    }
+                }
+}
