@@ -58,7 +58,10 @@ void copy_along(char* to, const char* from, int64_t size, Walk walk) {
                       std::min(cols, turned ? elements / std::min<int64_t>(side, 64) : elements),
                   pieces = (cols + piece - 1) / piece,
                   band = std::max<int64_t>(elements / piece, 1), bands = (side + band - 1) / band;
-    bool stream = streams(2 * outer * side * cols * size) && walk.strides[0][last] == 1 &&
+    // Turned in parts of lines it is 2 to 4 times as fast past the caches from half their size on (Zen 3).
+    const int64_t bytes = 2 * outer * side * cols * size;
+    const bool early = turned && copy_table().register_bytes < 64;
+    bool stream = streams(early ? 2 * bytes : bytes) && walk.strides[0][last] == 1 &&
                   reinterpret_cast<uintptr_t>(to) % 64 == 0;
     for (int a = 0; a < last; ++a) stream = stream && walk.strides[0][a] * size % 64 == 0;
     const auto kernel = copy_table().plane[std::countr_zero(uint64_t(size))];

@@ -13,6 +13,7 @@ struct Plane {
 };
 
 struct CopyTable {
+    int register_bytes;
     void (*plane[4])(void* to, const void* from, const Plane&);  // of 2^i bytes
     /// n elements converted, `to_step` and `from_step` apart. [to][from], DType.
     void (*convert[6][6])(void* to, int64_t to_step, const void* from, int64_t from_step,

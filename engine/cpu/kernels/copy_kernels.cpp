@@ -5,6 +5,7 @@
 #include "engine/bfloat16.h"
 #include "engine/cpu/copy_table.h"
 #include "engine/cpu/kernels/row.h"
+#include "engine/cpu/kernels/stream_lines.h"
 #include "engine/cpu/kernels/turn.h"
 
 namespace mercer::MERCER_ISA {
@@ -18,9 +19,17 @@ constexpr int64_t line = 64;
 template <class T>
 inline constexpr bool in_registers = sizeof(T) >= 4;
 
+/// A square whose side is a line.
 template <class T>
 void copy_square(T* to, const T* from, const Plane& p) {
     constexpr int side = int(line / int64_t(sizeof(T))), lanes = Vec<T>::lanes;
+    if (part_of_line<T> && p.stream) {
+        // The square beyond is asked for: few processors see where so many rows go on.
+        alignas(64) T near[side * side];
+        for (int k = side; k < 2 * side; ++k) __builtin_prefetch(from + k * p.from_col, 0, 2);
+        copy_square(near, from, {side, side, side, 1, 1, p.from_col, true, false});
+        return stream_lines<side, side>(near, to, p.to_row);
+    }
     for (int j = 0; j < side; j += lanes)
         for (int i = 0; i < side; i += lanes) {
             Vec<T> v[lanes];
@@ -229,6 +238,7 @@ void convert(void* target, int64_t to_step, const void* source, int64_t from_ste
 }  // namespace
 
 extern const cpu::CopyTable copy_table = {
+    sizeof(Vec<float>),
     {plane<uint8_t>, plane<int16_t>, plane<int32_t>, plane<int64_t>},
     {MERCER_FROM_ALL(float), MERCER_FROM_ALL(double), MERCER_FROM_ALL(int32_t),
      MERCER_FROM_ALL(int64_t), MERCER_FROM_ALL(bool), MERCER_FROM_ALL(BFloat16)}};

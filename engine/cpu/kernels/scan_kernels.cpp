@@ -285,7 +285,8 @@ void recurrence_columns(const cpu::RecurrenceArgs& args) {
 // Rows: as many as a register has lanes, by squares that are turned in registers.
 template <class T>
 void recurrence_rows(const cpu::RecurrenceArgs& args) {
-    constexpr int lanes = Vec<T>::lanes;
+    constexpr int lanes = Vec<T>::lanes, line = int(64 / sizeof(T));
+    alignas(64) T near[part_of_line<T> ? lanes * line : 1];  // a line of each row
     const int64_t n = args.n;
     for (int64_t k0 = recurrence_dense<T>(args); k0 < args.count; k0 += lanes) {
         const int rows = int(args.count - k0 < lanes ? args.count - k0 : lanes);
@@ -308,6 +309,13 @@ void recurrence_rows(const cpu::RecurrenceArgs& args) {
             recur(a, b, now, i, args.reverse, h);
             turn<lanes>(b);
             T* const out = static_cast<T*>(args.out) + first;
+            if (part_of_line<T> && args.stream && rows == lanes) {
+                const int at = int(first % line);
+                for (int r = 0; r < lanes; ++r) b[r].store(near + r * line + at);
+                if (at == (args.reverse ? 0 : line - lanes))
+                    stream_lines<lanes, line>(near, out - at, n);
+                continue;
+            }
             for (int r = 0; r < rows; ++r) put(b[r], out + r * n, now, args.stream);
         }
     }

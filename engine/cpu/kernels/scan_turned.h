@@ -5,6 +5,7 @@
 #include "engine/cpu/canonical.h"
 #include "engine/cpu/kernels/row.h"
 #include "engine/cpu/kernels/run_steps.h"
+#include "engine/cpu/kernels/stream_lines.h"
 #include "engine/cpu/kernels/turn.h"
 #include "engine/cpu/scan_table.h"
 
@@ -28,6 +29,8 @@ template <class T>
 MERCER_INLINE void store_turned(Vec<T> (&v)[scan_block], int now, int rows, bool reverse,
                                 bool stream, T* out, int64_t apart) {
     constexpr int lanes = Vec<T>::lanes;
+    const bool whole = now == scan_block && rows == lanes, gathered = part_of_line<T> && stream;
+    alignas(64) T near[part_of_line<T> ? lanes * scan_block : 1];
 #pragma GCC unroll 16
     for (int first = 0; first < scan_block; first += lanes) {
         Vec<T> square[lanes];
@@ -35,10 +38,14 @@ MERCER_INLINE void store_turned(Vec<T> (&v)[scan_block], int now, int rows, bool
         for (int k = 0; k < lanes; ++k)
             square[k] = v[reverse ? scan_block - 1 - first - k : first + k];
         turn<lanes>(square);
-        T* const to = out + first;
-        if (now == scan_block && rows == lanes) {
+        if (whole) {
 #pragma GCC unroll 16
-            for (int r = 0; r < lanes; ++r) put(square[r], to + r * apart, stream);
+            for (int r = 0; r < lanes; ++r) {
+                if (gathered)
+                    square[r].store(near + r * scan_block + first);
+                else
+                    put(square[r], out + r * apart + first, stream);
+            }
             continue;
         }
         // Backwards, the steps there are stand at the end of the block.
@@ -51,6 +58,7 @@ MERCER_INLINE void store_turned(Vec<T> (&v)[scan_block], int now, int rows, bool
             }
         }
     }
+    if (whole && gathered) stream_lines<lanes, scan_block>(near, out, apart);
 }
 
 /// body(c, rows, at, now, low): rows c …, steps at, at + 1, … (reverse: at − 1, …), `now` of them, low the first in memory.
