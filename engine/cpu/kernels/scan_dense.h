@@ -41,9 +41,14 @@ MERCER_INLINE void store_dense(Vec<T> (&v)[n], T* out) {
 template <class T, class Work>
 MERCER_INLINE int64_t for_dense(int64_t n, Work work) {
     constexpr int lanes = Vec<T>::lanes;
+    constexpr int most = int(64 / sizeof(T));  // a line
     if constexpr (lanes > 1) {
-        if (n == lanes) return work(std::integral_constant<int, lanes>());
         if (n == lanes / 2) return work(std::integral_constant<int, lanes / 2>());
+        if (n == lanes) return work(std::integral_constant<int, lanes>());
+        if constexpr (2 * lanes <= most)
+            if (n == 2 * lanes) return work(std::integral_constant<int, 2 * lanes>());
+        if constexpr (4 * lanes <= most)
+            if (n == 4 * lanes) return work(std::integral_constant<int, 4 * lanes>());
     }
     return 0;
 }
