@@ -107,6 +107,8 @@ void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
             for_each_run(joined_parts<2, Op, T>);
         else if (most <= 4 * lanes)
             for_each_run(joined_parts<4, Op, T>);
+        else if (lanes < 8 && most <= 8 * lanes)
+            for_each_run(joined_parts<8, Op, T>);
         else
             for_each_run([&](const T* p, int64_t n) MERCER_STEP {
                 Canonical<T, Op> acc;
@@ -191,10 +193,12 @@ void dots(const Segments& g, const void* left, const void* right, void* to) {
     }
 }
 
+/// Of what is below a maximum.
 template <class T>
 void exp_run(T* y, int64_t n) {
-    write_run(y, n, false,
-              [&](int64_t i, int count) MERCER_STEP { return exp(load(y + i, count, T(0))); });
+    write_run(y, n, false, [&](int64_t i, int count) MERCER_STEP {
+        return exp_falling(load(y + i, count, T(0)));
+    });
 }
 
 // Runs of single elements: the exponential goes over all of them at once, the rest run by run, while they are in cache.
@@ -249,7 +253,7 @@ void softmax(const Segments& g, const void* from, void* to) {
             top = select(top == Vec<T>(lowest), Vec<T>(T(0)),
                          top);  // −∞ only: exp gives zeros, and so do we
             for (int64_t i = first; i < end; i += g.stride) {
-                const Vec<T> e = exp(load(x + i, count, T(0)) - top);
+                const Vec<T> e = exp_falling(load(x + i, count, T(0)) - top);
                 store(e, y + i, count);
                 sum = sum + e;
             }
