@@ -136,7 +136,8 @@ void multiply_pieces(const GemmTable<T>& table, const Product<T>& x, const Plan&
     const int64_t each = std::clamp<int64_t>(x.m / (2 * plan.strip * threads), 1, 4),
                   rows = std::min(x.after ? plan.most : x.m,
                                   threads == 1 ? x.m : divide_up(x.m, each * threads));
-    const bool stream = streams(x, x.larger), own = threads > 1 && x.m >= 16 * table.mr * threads;
+    const bool stream = streams(x, x.larger),
+               own = plan.b_apart || (threads > 1 && x.m >= 16 * table.mr * threads);
     const int64_t pieces = divide_up(x.m, rows);
     Scratch shared;
     auto* const taken = shared.take<std::atomic<uint8_t>>(pieces);

@@ -19,12 +19,10 @@ inline int64_t block_size(int64_t n, int64_t most, int64_t unit) {
     return std::min(most, round_up(divide_up(n, divide_up(n, most)), unit));
 }
 
-/// Whether the same column of `rows` rows, `stride` bytes apart, falls on cache sets that are
-/// different enough for tiles to find most of it in L1, or soon enough in L2 (L1 finds a line by the low 12 bits of its
-/// address, and has 8 places or more for those that agree).
-inline bool spreads(int64_t stride, int64_t rows) {
-    const int64_t places = 4096 / std::gcd(stride, int64_t{4096});
-    return (rows + places - 1) / places <= 16;
+/// How many of `rows` rows, `stride` bytes apart, share a place of L1: it finds a line by the low 12 bits of its address, and
+/// has 8 places or more for those that agree.
+inline int64_t crowding(int64_t stride, int64_t rows) {
+    return divide_up(rows, 4096 / std::gcd(stride, int64_t{4096}));
 }
 
 template <class T>
@@ -97,6 +95,7 @@ struct Plan {
     bool a_direct;        // a is used where it is
     int64_t strip;        // rows of a strip
     bool by_columns;      // threads claim columns, and pack all of a; else rows, and share packed b
+    bool b_apart;         // a b that is used where it is is copied first, its rows apart
     bool b_own;     // but each thread packs a small b for itself, sooner than wait for another's
     bool a_once;    // by columns: all of a stays packed; else it is, kc steps at a time
     int64_t grain;  // what claims begin at multiples of
@@ -114,9 +113,13 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     plan.kc = block_size(x.k, l2 / 256 / size, 8);
     const bool b_small = (x.b.row * (x.k - 1) + x.n) * size <= l2 / 4;
     const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= caches().l1 / 2;
-    // A low tile has no time for rows of b that crowd a few sets of L1, nor is packing of a soon repaid by it.
-    const bool low_tile = mr < 8,
-               b_near = x.b.col == 1 && b_small && (!low_tile || spreads(x.b.row * size, x.k));
+    // A low tile has no time for rows of b that crowd a few sets of L1. Where many rows of a meet them, they are copied apart;
+    // where they come from L2 soon enough they are left; and packing both is dearer, but for large products.
+    const bool low_tile = mr < 8;
+    const int64_t crowd = low_tile ? crowding(x.b.row * size, x.k) : 0;
+    plan.b_apart = crowd > 8 && x.m >= 32 * mr;
+    const bool b_near = x.b.col == 1 && b_small &&
+                        (crowd <= 16 || (plan.b_apart && threads == 1 && x.m <= 96 * mr));
     // Low strips read b more often, so packing a is repaid sooner; and from memory it is fetched ahead.
     const int64_t most = rows_in_place(table.mr, x.a.row * size);
     const bool low = most<std::min(x.m, mr), far = x.m * x.k * size> caches().l3 / 2;

@@ -34,7 +34,8 @@ TEST_CASE_TEMPLATE("gemm_batched: offsets, broadcast operands, many small and fe
                               {12, 8, 8, 8},
                               {5, 66, 3, 66},
                               {9, 20, 2, 70},
-                              {60, 100, 90, 40}})
+                              {60, 100, 90, 40},
+                              {8, 200, 256, 64}})
         for (const auto& [lb, lc] : {std::pair(Layout::padded_columns, Layout::rows),
                                      std::pair(Layout::rows, Layout::rows),
                                      std::pair(Layout::padded_columns, Layout::columns)}) {
