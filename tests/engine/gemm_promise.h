@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/cpu/gemm.h"
-#include "engine/isa.h"
+#include "tests/support/every_isa.h"
 
 using namespace mercer;
 using cpu::MatrixView;
@@ -95,17 +95,6 @@ void promised(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView
 template <class T>
 bool same_bits(const std::vector<T>& x, const std::vector<T>& y) {
     return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0;
-}
-
-template <class Body>
-void on_every_isa(Body body) {
-    const Isa before = isa();
-    for (Isa each : available_isas()) {
-        set_isa(each);
-        CAPTURE(name_of(each));
-        body();
-    }
-    set_isa(before);
 }
 
 template <class T>
