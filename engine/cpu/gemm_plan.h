@@ -117,7 +117,8 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     // where they come from L2 soon enough they are left; and packing both is dearer, but for large products.
     const bool low_tile = mr < 8;
     const int64_t crowd = low_tile ? crowding(x.b.row * size, x.k) : 0;
-    plan.b_apart = crowd > 8 && x.m >= 32 * mr;
+    plan.b_apart = crowd > 8 && x.m >= 16 * mr * std::max<int64_t>(threads, 2) && x.a.col == 1 &&
+                   x.k <= plan.kc;  // as multiply_pieces takes them
     const bool b_near = x.b.col == 1 && b_small &&
                         (crowd <= 16 || (plan.b_apart && threads == 1 && x.m <= 96 * mr));
     // Low strips read b more often, so packing a is repaid sooner; and from memory it is fetched ahead.
