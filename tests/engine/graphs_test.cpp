@@ -11,6 +11,7 @@
 #include "engine/parallel.h"
 #include "engine/random.h"
 #include "tests/support/bits.h"
+#include "tests/support/every_isa.h"
 
 using namespace mercer;
 
@@ -124,14 +125,17 @@ TEST_CASE("segments of single elements, of every length, are reduced as rows by 
     for (const DType dtype : {DType::f32, DType::f64}) {
         std::vector<int64_t> offsets{0};
         for (int64_t n = 0; n <= 80; ++n) offsets.push_back(offsets.back() + n);
-        const Tensor x = randn(Key{2, 1}, {offsets.back()}, dtype),
-                     sums = segment_sum(x, ids(offsets)), tops = segment_max(x, ids(offsets), -9);
-        for (int64_t n = 1; n <= 80; ++n) {
-            const Tensor row = slice(x, 0, offsets[size_t(n)], offsets[size_t(n) + 1]);
-            CAPTURE(n);
-            CHECK(difference(slice(sums, 0, n, n + 1), sum(row, {0}, true)) == "");
-            CHECK(difference(slice(tops, 0, n, n + 1), max(row, {0}, true)) == "");
-        }
+        const Tensor x = randn(Key{2, 1}, {offsets.back()}, dtype);
+        on_every_isa([&] {
+            const Tensor sums = segment_sum(x, ids(offsets)),
+                         tops = segment_max(x, ids(offsets), -9);
+            for (int64_t n = 1; n <= 80; ++n) {
+                const Tensor row = slice(x, 0, offsets[size_t(n)], offsets[size_t(n) + 1]);
+                CAPTURE(n);
+                CHECK(difference(slice(sums, 0, n, n + 1), sum(row, {0}, true)) == "");
+                CHECK(difference(slice(tops, 0, n, n + 1), max(row, {0}, true)) == "");
+            }
+        });
     }
 }
 

@@ -11,6 +11,7 @@
 #include "engine/functions.h"
 #include "engine/random.h"
 #include "tests/support/bits.h"
+#include "tests/support/every_isa.h"
 
 using namespace mercer;
 
@@ -45,22 +46,30 @@ Tensor numbers(int64_t rows, int64_t n, DType dtype) {
     return cast(put(equal(x, 2.0), -0.0, rare), dtype);
 }
 
+void check(const Tensor& x, DType dtype) {
+    for (const Reduction& r : reductions) {
+        if (r.floating && !is_floating(dtype)) continue;
+        std::vector<Tensor> each;
+        for (int64_t i = 0; i < x.size(0); ++i)
+            each.push_back(r.f(slice(x, 0, i, i + 1).contiguous()));
+        const std::string found = difference(r.f(x), concat(each, 0));
+        CHECK_MESSAGE(found == "", r.name, " of ", x.size(1), " ", name_of(dtype), ", ", x.size(0),
+                      " rows: ", found);
+    }
+}
+
 }  // namespace
 
 TEST_CASE("short rows that come together are reduced as each for itself") {
     for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
         for (int64_t n = 1; n <= 18; ++n)
-            for (const int64_t count : {3, 37, 64})
-                for (const int64_t beyond : {0, 1, 9}) {  // to the next row
-                    const Tensor x = slice(numbers(count, n + beyond, dtype), 1, 0, n);
-                    for (const Reduction& r : reductions) {
-                        if (r.floating && !is_floating(dtype)) continue;
-                        std::vector<Tensor> each;
-                        for (int64_t i = 0; i < count; ++i)
-                            each.push_back(r.f(slice(x, 0, i, i + 1).contiguous()));
-                        const std::string found = difference(r.f(x), concat(each, 0));
-                        CHECK_MESSAGE(found == "", r.name, " of ", n, " ", name_of(dtype), ", ",
-                                      count, " rows, ", beyond, " beyond: ", found);
-                    }
+            for (const int64_t count : {3, 37, 64}) {
+                const Tensor all = numbers(count, n + 9, dtype);
+                for (const int64_t apart : {n, n + 1, n + 9, int64_t{0}, -n}) {
+                    CAPTURE(apart);
+                    const int64_t first = apart < 0 ? (count - 1) * n : 0;
+                    const Tensor x = all.view({count, n}, {apart, 1}, first);
+                    on_every_isa([&] { check(x, dtype); });
                 }
+            }
 }
