@@ -37,7 +37,7 @@ MERCER_INLINE Vec<float> exp2_less_half(Vec<float> t) {
     constexpr int to_floor = 0b1001;
     return _mm512_scalef_ps(mantissa(_mm512_reduce_ps(t.v, to_floor)).v, t.v);
 #else
-    const Vec<float> near = round_small(t), n = select(near > t, near - Vec<float>(1.0f), near);
+    const Vec<float> n = floor_small(t);
     return mantissa(t - n) * power_of_two(n);
 #endif
 }
@@ -57,7 +57,9 @@ MERCER_INLINE Vec<float> gelu_slope(Vec<float> x) {
                0x1.08e1dap-16f, -0x1.5c7c4cp-21f);
     const Vec<float> t = fma(a * Vec<float>(-0x1.715476p-1f), a, Vec<float>(-0.5f));
     const Vec<float> left = exp2_less_half(t) * n;
-    return select(x > Vec<float>(0.0f), one - left, left);
+    // One instruction less than x < 0.
+    const Mask<float> negative = (as_int(x) < Vec<int32_t>(0)).as<float>();
+    return select(negative, left, one - left);
 }
 
 template <class T>

@@ -16,6 +16,7 @@ MERCER_INLINE Register<double> fma(Register<double> a, Register<double> b, Regis
 }
 MERCER_INLINE Register<float> sqrt(Register<float> a) { return vsqrtq_f32(a); }
 MERCER_INLINE Register<double> sqrt(Register<double> a) { return vsqrtq_f64(a); }
+MERCER_INLINE Register<float> floor(Register<float> a) { return vrndmq_f32(a); }
 
 // NEON has no masked memory access: lane by lane, for the tail only.
 template <class T>

@@ -106,6 +106,15 @@ template <class T>
 MERCER_INLINE Vec<T> round_small(Vec<T> a) {
     return (a + Vec<T>(Format<T>::round_magic)) - Vec<T>(Format<T>::round_magic);
 }
+/// The largest integer up to a, for the same a.
+MERCER_INLINE Vec<float> floor_small(Vec<float> a) {
+#if MERCER_SIMD == MERCER_SIMD_SCALAR
+    const Vec<float> near = round_small(a);
+    return select(near > a, near - Vec<float>(1.0f), near);
+#else
+    return native::floor(a.v);
+#endif
+}
 template <class T>
 MERCER_INLINE typename Vec<T>::Int round_to_int(Vec<T> a) {
     const Vec<T> magic(Format<T>::round_magic);

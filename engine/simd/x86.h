@@ -24,7 +24,8 @@ namespace mercer::MERCER_ISA::native {
     }                                                                                     \
     MERCER_INLINE Register<T> smaller(Register<T> a, Register<T> b) {                     \
         return MERCER_MM(min_##suffix)(a, b);                                             \
-    }
+    }                                                                                     \
+    MERCER_INLINE Register<T> floor(Register<T> a) { return MERCER_MM(floor_##suffix)(a); }
 MERCER_X86(float, ps)
 MERCER_X86(double, pd)
 #undef MERCER_X86

@@ -83,11 +83,17 @@ MERCER_INLINE ExpParts<T> exp_parts(Vec<T> x) {
 
 template <class T>
 MERCER_INLINE Vec<T> exp(Vec<T> x) {
+    // |n| ≤ near_exponent for the others.
+    const bool far = any(abs(x) > Vec<T>(T(sizeof(T) == 4 ? 65 : 531)));
+    Vec<T> held = x;
     // Beyond these bounds the result is 0 or infinity, and scale() finds it.
-    const Vec<T> c = sizeof(T) == 4 ? clamp(x, T(-104), T(89)) : clamp(x, T(-746), T(710));
-    const auto e = exp_reduce(c);
-    const Vec<T> one(T(1)), u = fma(e.r, exp_polynomial(e.r), one);
-    return scale(fma(e.r, u, one), e.n);
+    if (far) [[unlikely]]
+        held = sizeof(T) == 4 ? clamp(x, T(-104), T(89)) : clamp(x, T(-746), T(710));
+    const auto e = exp_reduce(held);
+    const Vec<T> one(T(1)), u = fma(e.r, exp_polynomial(e.r), one), p = fma(e.r, u, one);
+    if (far) [[unlikely]]
+        return scale(p, e.n);
+    return scale_near(p, e.n);
 }
 
 template <class T>

@@ -69,6 +69,13 @@ MERCER_INLINE Vec<T> round_product(Vec<T> x, T c) {
     return fma(x, Vec<T>(c), magic) - magic;
 }
 
+/// 2^n for an integral n in the normal range.
+template <class T>
+MERCER_INLINE Vec<T> power_of_two(Vec<T> n) {
+    const Vec<T> biased = n + Vec<T>(Format<T>::round_magic + T(Format<T>::bias));
+    return as_float(shift_left<Format<T>::mantissa>(as_int(biased)));
+}
+
 /// p·2^n rounded once, for |p| < 4 and an integral n that may lead to infinity; to a subnormal number at the cost of more
 /// than a hundred cycles on some processors.
 template <class T>
@@ -86,26 +93,31 @@ MERCER_INLINE Vec<T> scale_normal(Vec<T> p, Vec<T> n) {
     return p * as_float(shift_left<bits>(half)) * as_float(shift_left<bits>(biased - half));
 #endif
 }
-/// The same at no such cost. Raised by `raise` binary places, subnormal numbers end with the last place of 1, to which
+/// Where 2^n is one normal factor, with room for one of p beside it: |n| up to here.
+template <class T>
+inline constexpr T near_exponent = T(0.75) * T(Format<T>::bias - 1);
+/// p·2^n for |p| < 4 and an integral n, |n| ≤ near_exponent.
+template <class T>
+MERCER_INLINE Vec<T> scale_near(Vec<T> p, Vec<T> n) {
+#if MERCER_SIMD == MERCER_SIMD_AVX512
+    return scale_normal(p, n);
+#else
+    return p * power_of_two(n);
+#endif
+}
+/// p·2^n like scale_normal, at no such cost. Raised by `raise` binary places, subnormal numbers end with the last place of 1, to which
 /// they are added: that rounds them.
 template <class T>
 MERCER_INLINE Vec<T> scale(Vec<T> p, Vec<T> n) {
     constexpr T raise = T(Format<T>::bias - 1);
-    if (!any(n < Vec<T>(T(-0.75) * raise))) [[likely]]
-        return scale_normal(p, n);
+    if (!any(abs(n) > Vec<T>(near_exponent<T>))) [[likely]]
+        return scale_near(p, n);
     const Vec<T> zero(T(0)), one(T(1)),
         raised = scale_normal(p, clamp(n, T(-2) * raise, T(0)) + Vec<T>(raise)), size = abs(raised);
     const Mask<T> small = size < one;
     const Vec<T> tiny = as_float(as_int(size + one) - as_int(one));
     return select(small, select(raised < zero, -tiny, tiny),
                   scale_normal(p, select(small, zero, n)));
-}
-
-/// 2^n for an integral n in the normal range.
-template <class T>
-MERCER_INLINE Vec<T> power_of_two(Vec<T> n) {
-    const Vec<T> biased = n + Vec<T>(Format<T>::round_magic + T(Format<T>::bias));
-    return as_float(shift_left<Format<T>::mantissa>(as_int(biased)));
 }
 
 /// x = m · 2^k with m in [√½, √2), for normal positive x.

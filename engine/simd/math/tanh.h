@@ -30,7 +30,7 @@ MERCER_INLINE Vec<T> tanh(Vec<T> x) {
     const Vec<T> b = clamp_high(a, T(sizeof(T) == 4 ? 10 : 20));
     const auto e = exp_parts(b + b);
     const Vec<T> large = one - Vec<T>(T(2)) / fma(e.scale, e.q, e.scale + one);
-    return copysign(select(a < Vec<T>(T(0.54930615)), small, large), x);
+    return as_float(as_int(select(a < Vec<T>(T(0.54930615)), small, large)) | sign_bit(x));
 }
 
 }  // namespace mercer::MERCER_ISA
