@@ -18,6 +18,12 @@ struct Run {
     int64_t offset, length;
 };
 
+/// Memory to ask for while there is other work: so many bytes from here on for each row of outputs.
+struct Soon {
+    const void* at = nullptr;
+    int64_t each = 0;
+};
+
 /// A plane of outputs: row r, column c reads tile[r·row_step + c + offsets[k]] for each tap k.
 template <class T>
 struct PlaneWalk {
@@ -25,6 +31,7 @@ struct PlaneWalk {
     int64_t row_step, rows, columns;
     const int64_t* offsets;
     int64_t taps;
+    Soon soon = {};  // the plane to be copied next
 };
 
 /// The number of a tap, as wide as T.
@@ -33,6 +40,10 @@ using TapOf = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
 
 template <class T>
 struct ConvolutionTable {
+    /// to[r][j] = from[r][j], j < n, after `before` times `outside` and before as many of it as fill the row. Writes up
+    /// to a register beyond the last row.
+    void (*pad)(const T* from, int64_t rows, int64_t n, int64_t from_row, T outside, int64_t before,
+                T* to, int64_t row);
     /// to[j mod step · part + j div step] = from[j], j < n.
     void (*split)(const T* from, int64_t step, int64_t n, int64_t part, T* to);
     /// to[j] = from[j mod step · part + j div step], j < n.
@@ -45,8 +56,10 @@ struct ConvolutionTable {
                       int64_t run_count, int width, T* panel);
     /// out = start + Σ_k weights[k]·sample, one fma chain in ascending k.
     void (*correlate)(const PlaneWalk<T>& x, const T* weights, T start, T* out, int64_t out_row);
-    /// lanes[k][weight_lanes] += Σ g·sample over the plane, in canonical lanes along each row.
-    void (*correlate_weights)(const PlaneWalk<T>& x, const T* g, int64_t g_row, T* lanes);
+    /// lanes[k][weight_lanes] += Σ g·sample over the plane, in canonical lanes along each row. soon_g: as `soon` of x, of
+    /// the plane of g to come.
+    void (*correlate_weights)(const PlaneWalk<T>& x, const T* g, int64_t g_row, const T* soon_g,
+                              T* lanes);
     /// out[k] = the canonical tree over lanes[k][weight_lanes].
     void (*join_lanes)(const T* lanes, int64_t taps, T* out);
     /// out = the largest sample, NaN if any is NaN.

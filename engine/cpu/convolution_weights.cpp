@@ -23,19 +23,31 @@ void plane_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
     parallel_for(s.groups, grain_for(cost), [&](int64_t begin, int64_t end) {
         Scratch scratch;
         int64_t* const offsets = scratch.take<int64_t>(taps);
-        T* const tile = scratch.take<T>(tiling.plane() + patch_slack);
-        T* const lanes = scratch.take<T>(taps * weight_lanes);
+        T* const tile = tiling.take<T>(scratch, 1);
         tiling.offsets(offsets);
-        for (int64_t channel = begin; channel < end; ++channel) {
-            std::fill_n(lanes, taps * weight_lanes, T(0));
-            for (int64_t n = 0; n < s.batch; ++n) {
-                const int64_t i = n * s.groups + channel;
-                tiling.fill(x + i * s.in(), 1, T(0), tile);
+        // Planes in the order in which they lie in memory, for as many channels as leave the caches to them.
+        const int64_t sums = taps * weight_lanes,
+                      most = std::max<int64_t>(1, caches().l2 / 4 / (sums * int64_t(sizeof(T)))),
+                      block = std::min(most, end - begin);
+        T* const lanes = scratch.take<T>(block * sums);
+        for (int64_t from = begin; from < end; from += block) {
+            const int64_t count = std::min(block, end - from);
+            std::fill_n(lanes, count * sums, T(0));
+            for (int64_t i = 0; i < s.batch * count; ++i) {
+                const auto plane = [&](int64_t k) {
+                    return k / count * s.groups + from + k % count;
+                };
+                const int64_t now = plane(i), next = plane(i + 1);
+                const Soon soon = tiling.soon(i + 1 < s.batch * count ? x + next * s.in() : nullptr,
+                                              s.batch * s.groups, all.rows());
+                tiling.fill(x + now * s.in(), 1, T(0), tile);
                 convolution_kernels<T>().correlate_weights(
-                    {tile, tiling.row_step(), all.rows(), all.columns(), offsets, taps},
-                    y + i * s.out(), all.columns(), lanes);
+                    {tile, tiling.row_step(), all.rows(), all.columns(), offsets, taps, soon},
+                    y + now * s.out(), all.columns(), soon.each ? y + next * s.out() : nullptr,
+                    lanes + i % count * sums);
             }
-            convolution_kernels<T>().join_lanes(lanes, taps, w + channel * taps);
+            for (int64_t c = 0; c < count; ++c)
+                convolution_kernels<T>().join_lanes(lanes + c * sums, taps, w + (from + c) * taps);
         }
     });
 }
@@ -80,7 +92,7 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
             for (const Area& area : areas) {
                 Scratch inner;
                 const Tiling tiling(down, across, size, area);
-                T* const tile = inner.take<T>(channels * tiling.plane() + patch_slack);
+                T* const tile = tiling.take<T>(inner, channels);
                 tiling.fill(x + ((n * s.groups + group) * s.from + c0) * s.in(), channels, T(0),
                             tile);
                 tiling.offsets(offsets);

@@ -32,7 +32,7 @@ void correlate_planes(std::span<const Correlation<T>> parts) {
     parallel_for(first.batch * first.groups, grain_for(cost), [&](int64_t begin, int64_t end) {
         const ConvolutionTable<T>& table = convolution_kernels<T>();
         Scratch scratch;
-        T* const tile = scratch.take<T>(tiling.plane() + patch_slack);
+        T* const tile = tiling.take<T>(scratch, 1);
         T* const apart = step > 1 ? scratch.take<T>(group * part) : nullptr;
         std::vector<const int64_t*> offsets;
         for (const Correlation<T>& x : parts) {
@@ -42,13 +42,16 @@ void correlate_planes(std::span<const Correlation<T>> parts) {
         }
         for (int64_t i = begin; i < end; ++i) {
             const int64_t channel = i % first.groups;
-            tiling.fill(first.source + i * source, 1, T(0), tile);
+            const T *const plane = first.source + i * source, *const next = plane + source;
+            tiling.fill(plane, 1, T(0), tile);
             for (int64_t p = 0; p < int64_t(parts.size()); ++p) {
                 const Correlation<T>& x = parts[size_t(p)];
                 const int64_t q = p % group, below = x.down.every * width;
                 T* const to = x.out_plane(i / x.groups, channel) + x.down.first * width;
                 table.correlate({tile, tiling.row_step(), x.down.count, x.across.count,
-                                 offsets[size_t(p)], x.taps()},
+                                 offsets[size_t(p)], x.taps(),
+                                 tiling.soon(p == 0 && i + 1 < end ? next : nullptr,
+                                             x.batch * x.groups, x.down.count)},
                                 x.weights + channel * x.taps(), x.bias ? x.bias[channel] : T(0),
                                 apart ? apart + q * part : to, apart ? row : below);
                 for (int64_t r = 0; apart && q + 1 == group && r < x.down.count; ++r)
@@ -104,7 +107,7 @@ void correlate(const Correlation<T>& x) {
     const auto compute = [&](int64_t entry, int64_t group, const Area& area) {
         Scratch scratch;
         const Tiling tiling(x.down, x.across, x.source_size, area);
-        T* const tile = scratch.take<T>(x.from * tiling.plane() + patch_slack);
+        T* const tile = tiling.take<T>(scratch, x.from);
         tiling.fill(
             x.source + (entry * x.groups + group) * x.from * x.source_size[0] * x.source_size[1],
             x.from, T(0), tile);

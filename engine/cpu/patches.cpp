@@ -1,8 +1,5 @@
 #include "engine/cpu/patches.h"
 
-#include <algorithm>
-#include <cstring>
-
 namespace mercer::cpu {
 
 Reach forward_reach(const ConvolutionAxis& a) {
@@ -57,38 +54,32 @@ int64_t Tiling::runs(int64_t from, int64_t count, Run* to) const {
 }
 
 template <class T>
-void Tiling::fill_row(const ConvolutionTable<T>& table, const T* source, T outside, T* to) const {
+void Tiling::fill_rows(const T* source, int64_t rows, T outside, T* to) const {
+    const ConvolutionTable<T>& table = convolution_kernels<T>();
     const int64_t step = across_.step;
-    if (step == 1) {
-        std::fill(to, to + begin_, outside);
-        std::memcpy(to + begin_, source + left_ + begin_, size_t(end_ - begin_) * sizeof(T));
-        std::fill(to + end_, to + row_, outside);
-        return;
+    if (step == 1)
+        return table.pad(source + left_ + begin_, rows, end_ - begin_, source_[1], outside, begin_,
+                         to, row_);
+    constexpr int64_t line = 64 / sizeof(T), soon = 32 * line;
+    for (; rows > 0; --rows, source += source_[1], to += row_) {
+        for (int64_t c = 0; c < source_[1]; c += line) __builtin_prefetch(source + c + soon);
+        const auto at = [&](int64_t t) -> T& { return to[t % step * part_ + t / step]; };
+        for (int64_t t = 0; t < begin_; ++t) at(t) = outside;
+        for (int64_t t = begin_; t < whole_; ++t) at(t) = source[left_ + t];
+        table.split(source + left_ + whole_, step, end_ - whole_, part_, to + whole_ / step);
+        for (int64_t t = end_; t < row_; ++t) at(t) = outside;
     }
-    const auto at = [&](int64_t t) -> T& { return to[t % step * part_ + t / step]; };
-    for (int64_t t = 0; t < begin_; ++t) at(t) = outside;
-    for (int64_t t = begin_; t < whole_; ++t) at(t) = source[left_ + t];
-    table.split(source + left_ + whole_, step, end_ - whole_, part_, to + whole_ / step);
-    for (int64_t t = end_; t < row_; ++t) at(t) = outside;
 }
 
 template <class T>
 void Tiling::fill(const T* source, int64_t planes, T outside, T* tile) const {
-    constexpr int64_t line = 64 / sizeof(T), soon = 32 * line;
-    const ConvolutionTable<T>& table = convolution_kernels<T>();
-    for (int64_t p = 0; p < planes; ++p, source += source_[0] * source_[1])
-        for (int64_t r = 0; r < height_; ++r, tile += row_) {
-            const int64_t y = top_ + r;
-            if (y < 0 || y >= source_[0]) {
-                std::fill(tile, tile + row_, outside);
-                continue;
-            }
-            const T* const row = source + y * source_[1];
-            // Rows are short, and little is done with them: the processor does not look ahead enough.
-            for (int64_t c = 0; c < source_[1]; c += line) __builtin_prefetch(row + c + soon);
-            fill_row(table, row, outside, tile);
-        }
-    std::fill(tile, tile + patch_slack, T(0));  // read, never used
+    const int64_t first = std::clamp<int64_t>(-top_, 0, height_),
+                  last = std::clamp<int64_t>(source_[0] - top_, first, height_);
+    for (; planes > 0; --planes, source += source_[0] * source_[1], tile += plane()) {
+        std::fill(tile, tile + first * row_, outside);
+        fill_rows(source + (top_ + first) * source_[1], last - first, outside, tile + first * row_);
+        std::fill(tile + last * row_, tile + plane(), outside);
+    }
 }
 template void Tiling::fill<float>(const float*, int64_t, float, float*) const;
 template void Tiling::fill<double>(const double*, int64_t, double, double*) const;

@@ -1,11 +1,14 @@
 // How outputs reach into a source plane, and tiles of a source with their padding.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
+#include "engine/cpu/caches.h"
 #include "engine/cpu/convolution.h"
 #include "engine/cpu/convolution_table.h"
+#include "engine/scratch.h"
 
 namespace mercer::cpu {
 
@@ -53,16 +56,31 @@ public:
     void offsets(int64_t* to) const { offsets(down_, across_, to); }
     /// Of the taps of others that reach no farther.
     void offsets(const Reach& down, const Reach& across, int64_t* to) const;
+    /// The source's plane at `next`, to be asked for while so many rows of outputs are computed. None where it is
+    /// nullptr, or asking does not pay: for few planes, which L2 holds, and short ones, for which fill looks ahead enough.
+    template <class T>
+    Soon soon(const T* next, int64_t planes, int64_t rows) const {
+        const int64_t bytes = source_[0] * source_[1] * int64_t(sizeof(T));
+        const bool pays = next && bytes > 4096 && planes * bytes > caches().l2;
+        return {next, pays && rows > 0 ? (bytes + rows - 1) / rows : 0};
+    }
     /// The runs of outputs [from, from + count), row-major over the area, as samples of the first plane; at most one
     /// for each row they touch. Returns their number.
     int64_t runs(int64_t from, int64_t count, Run* to) const;
+    /// Room for `planes` planes, and zeros behind it.
+    template <class T>
+    T* take(Scratch& scratch, int64_t planes) const {
+        T* const tile = scratch.take<T>(planes * plane() + patch_slack);
+        std::fill_n(tile + planes * plane(), patch_slack, T(0));  // read, never used
+        return tile;
+    }
     /// Copies `planes` planes of the source, `outside` where there is none.
     template <class T>
     void fill(const T* source, int64_t planes, T outside, T* tile) const;
 
 private:
     template <class T>
-    void fill_row(const ConvolutionTable<T>& table, const T* source, T outside, T* to) const;
+    void fill_rows(const T* source, int64_t rows, T outside, T* to) const;
 
     const Reach &down_, &across_;
     const int64_t* source_;

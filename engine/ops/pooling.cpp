@@ -31,13 +31,14 @@ void for_planes(const ConvolutionAttrs& windows, const Tensor& x, Body body) {
     parallel_for(x.size(0) * x.size(1), grain_for(cost), [&](int64_t begin, int64_t end) {
         Scratch scratch;
         int64_t* const offsets = scratch.take<int64_t>(taps);
-        T* const tile = scratch.take<T>(tiling.plane() + cpu::patch_slack);
+        T* const tile = tiling.take<T>(scratch, 1);
         tiling.offsets(offsets);
         for (int64_t i = begin; i < end; ++i) {
-            tiling.fill(static_cast<const T*>(x.raw()) + i * size[0] * size[1], 1,
-                        -std::numeric_limits<T>::infinity(), tile);
+            const T *const plane = static_cast<const T*>(x.raw()) + i * size[0] * size[1],
+                           *const next = i + 1 < end ? plane + size[0] * size[1] : nullptr;
+            tiling.fill(plane, 1, -std::numeric_limits<T>::infinity(), tile);
             body(i, cpu::PlaneWalk<T>{tile, tiling.row_step(), all.rows(), all.columns(), offsets,
-                                      taps});
+                                      taps, tiling.soon(next, x.size(0) * x.size(1), all.rows())});
         }
     });
 }
@@ -53,6 +54,7 @@ void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Start start, 
         walk.rows = 1;
         for (int64_t r = 0; r < rows; ++r, walk.tile += walk.row_step) {
             cpu::convolution_kernels<T>().largest_tap(walk, taps);
+            walk.soon.at = static_cast<const char*>(walk.soon.at) + walk.soon.each;
             visit(i, r, taps);
         }
     });

@@ -4,6 +4,7 @@
 #include "engine/cpu/kernels/gemm_pack.h"
 #include "engine/cpu/kernels/plane_correlate.h"
 #include "engine/cpu/kernels/plane_largest.h"
+#include "engine/cpu/kernels/plane_weights.h"
 #include "engine/simd/vec.h"
 
 namespace mercer::MERCER_ISA {
@@ -12,6 +13,28 @@ namespace {
 using cpu::Run;
 static_assert(cpu::weight_lanes == canonical_lanes);
 
+// In whole registers; what is written too far, what comes next overwrites.
+template <class T>
+void pad(const T* from, int64_t rows, int64_t n, int64_t from_row, T outside, int64_t before, T* to,
+         int64_t row) {
+    using V = Vec<T>;
+    constexpr int w = V::lanes;
+    constexpr int64_t line = 64 / sizeof(T), soon = 32 * line;
+    const V edge(outside);
+    for (int64_t r = 0; r < rows; ++r, from += from_row, to += row) {
+        // Rows are short, and little is done with them: the processor does not look ahead enough.
+        for (int64_t c = 0; c < from_row; c += line) __builtin_prefetch(from + c + soon);
+        for (int64_t c = 0; c < before; c += w) edge.store(to + c);
+        T* const inner = to + before;
+        int64_t c = 0;
+        for (; c + w <= n; c += w) V::load(from + c).store(inner + c);
+        if (c < n && n >= w)
+            V::load(from + n - w).store(inner + n - w);
+        else if (c < n)
+            V::load(from, int(n), outside).store(inner);
+        for (c = n; c < row - before; c += w) edge.store(inner + c);
+    }
+}
 // A step known to the compiler becomes shuffles.
 template <class T>
 void split(const T* __restrict from, int64_t step, int64_t n, int64_t part, T* to) {
@@ -78,10 +101,10 @@ void pack_rows(const T* tile, const int64_t* columns, int count, const Run* runs
 }
 
 template <class T>
-constexpr cpu::ConvolutionTable<T> table = {split<T>,       interleave<T>, pack_columns<T>,
-                                            pack_rows<T>,   correlate<T>,  correlate_weights<T>,
-                                            join_lanes<T>,  largest<T>,    largest_tap<T>,
-                                            pair_gradient<T>};
+constexpr cpu::ConvolutionTable<T> table = {
+    pad<T>,       split<T>,       interleave<T>,        pack_columns<T>,
+    pack_rows<T>, correlate<T>,   correlate_weights<T>, join_lanes<T>,
+    largest<T>,   largest_tap<T>, pair_gradient<T>};
 
 }  // namespace
 

@@ -23,8 +23,10 @@ struct LargestRow {
 };
 template <class T>
 void largest(const PlaneWalk<T>& x, T* out, int64_t out_row) {
-    for (int64_t r = 0; r < x.rows; ++r)
+    for (int64_t r = 0; r < x.rows; ++r) {
+        ask(x.soon, r, 1);
         across<T>(x.columns, LargestRow<T>{x, x.tile + r * x.row_step, out + r * out_row});
+    }
 }
 
 /// v is there, at tap k: the first of equals, the first NaN.
@@ -59,6 +61,7 @@ struct LargestTap {
 };
 template <class T>
 void largest_tap(const PlaneWalk<T>& x, cpu::TapOf<T>* taps) {
+    ask(x.soon, 0, 1);
     across<T>(x.columns, LargestTap<T>{x, taps});
 }
 

@@ -9,6 +9,30 @@ namespace {
 
 using cpu::PlaneWalk;
 
+/// Taps that form rows: of `across` each, one row of the tile from the other, or one back.
+struct TapRows {
+    int64_t down = 0, across = 0;
+    bool back = false;
+    template <class T>
+    explicit TapRows(const PlaneWalk<T>& x) {
+        for (int64_t w = 1; w < x.taps && !down; ++w) {
+            back = x.offsets[w] < x.offsets[0];
+            const int64_t apart = back ? -x.row_step : x.row_step;
+            bool regular = x.taps % w == 0;
+            for (int64_t k = 0; regular && k + w < x.taps; ++k)
+                regular = x.offsets[k + w] - x.offsets[k] == apart;
+            if (regular) down = x.taps / w, across = w;
+        }
+    }
+};
+/// Asks for bytes [from, end), line by line, into the second-level cache.
+MERCER_INLINE void ask(const void* at, int64_t from, int64_t end) {
+    for (; from < end; from += 64) __builtin_prefetch(static_cast<const char*>(at) + from, 0, 2);
+}
+/// For what is to come with rows [r, r + rows) of outputs.
+MERCER_INLINE void ask(const cpu::Soon& soon, int64_t r, int64_t rows) {
+    ask(soon.at, r * soon.each, (r + rows) * soon.each);
+}
 /// `n` registers of outputs side by side: step(sum[j], k, sample) for every tap k.
 template <class T, int n, class Sum, class Step>
 MERCER_INLINE void over_taps(const PlaneWalk<T>& x, const T* from, Sum* sum, Step step) {

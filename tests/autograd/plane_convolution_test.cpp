@@ -1,0 +1,83 @@
+// Depthwise convolutions and pooling of more planes than caches hold, which are asked for while others are met: each
+// channel as by itself, and sums over shifted planes.
+#include <doctest/doctest.h>
+
+#include "autograd/functions.h"
+#include "autograd/tape.h"
+#include "engine/random.h"
+#include "tests/support/bits.h"
+#include "tests/support/every_isa.h"
+
+using namespace mercer;
+
+namespace {
+
+constexpr int64_t batch = 3, channels = 40, rows = 64, columns = 90;
+
+struct Depthwise {
+    int64_t down, across, stride;
+    Tensor value, slope;  // of the weights
+
+    /// Gradients from the cotangent u, or the part of it that the result has.
+    void run(const Tensor& x, const Tensor& w, const Tensor& u) {
+        Tape tape;
+        const Var weights = tape.watch(w), y = conv2d(Var(x), weights, Var(), {stride, stride},
+                                                      Padding::same, {1}, x.size(1));
+        value = y.value();
+        slope = tape.gradient(y, {weights}, {.cotangents = {u}})[0];
+    }
+};
+
+}  // namespace
+
+TEST_CASE("channels of depthwise convolutions and of pooling do not know of each other") {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const Tensor x = randn(Key{8, 1}, {batch, channels, rows, columns}, dtype);
+        for (Depthwise all : {Depthwise{3, 3, 1}, {3, 3, 2}, {5, 5, 1}, {4, 7, 1}, {1, 9, 2}}) {
+            CAPTURE(all.down);
+            CAPTURE(all.across);
+            CAPTURE(all.stride);
+            const Tensor w = randn(Key{8, 2}, {channels, 1, all.down, all.across}, dtype);
+            const int64_t s = all.stride;
+            const Tensor u = randn(
+                Key{8, 3}, {batch, channels, (rows + s - 1) / s, (columns + s - 1) / s}, dtype);
+            on_every_isa([&] {
+                all.run(x, w, u);
+                for (int64_t c = 0; c < channels; c += 13) {
+                    Depthwise one = all;
+                    one.run(slice(x, 1, c, c + 1).contiguous(), slice(w, 0, c, c + 1),
+                            slice(u, 1, c, c + 1));
+                    CHECK(difference(one.value, slice(all.value, 1, c, c + 1)) == "");
+                    CHECK(difference(one.slope, slice(all.slope, 0, c, c + 1)) == "");
+                }
+            });
+        }
+        const Tensor y = max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
+        for (int64_t c = 0; c < channels; c += 13)
+            CHECK(difference(max_pool2d(slice(x, 1, c, c + 1), {3, 3}, {2, 2}, {1, 1}),
+                             slice(y, 1, c, c + 1)) == "");
+    }
+}
+
+TEST_CASE("gradients of depthwise weights are sums over shifted planes, of taps in any number") {
+    const Tensor x = randn(Key{8, 4}, {2, 3, 20, 75}, DType::f64);
+    for (const int64_t down : {1, 2, 3, 5})
+        for (int64_t across = 1; across <= 9; ++across) {
+            CAPTURE(down);
+            CAPTURE(across);
+            const Tensor w = randn(Key{8, 5}, {3, 1, down, across}, DType::f64);
+            const int64_t high = 21 - down, wide = 76 - across;
+            const Tensor u = randn(Key{8, 6}, {2, 3, high, wide}, DType::f64);
+            Tape tape;
+            const Var weights = tape.watch(w),
+                      y = conv2d(Var(x), weights, Var(), {1, 1}, Padding::valid, {1}, 3);
+            const Tensor slope = tape.gradient(y, {weights}, {.cotangents = {u}})[0];
+            for (int64_t i = 0; i < down; ++i)
+                for (int64_t j = 0; j < across; ++j) {
+                    const Tensor shifted = slice(slice(x, 2, i, i + high), 3, j, j + wide),
+                                 want = sum(shifted * u, {0, 2, 3}),
+                                 got = slice(slice(slope, 2, i, i + 1), 3, j, j + 1);
+                    CHECK(max(abs(reshape(got, {3}) - want)).item<double>() < 1e-11);
+                }
+        }
+}
