@@ -100,7 +100,7 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
     tile.accumulate = x.accumulate;
     tile.stream = x.stream;
     const int most = most_rows<T>(false, x.a_row);
-    // What the next product reads comes with the tiles, a part of it with each, spread over its turns.
+    // What is to come comes with the tiles, a part of it with each, spread over its turns.
     const T* next[2];
     int64_t run[2], each = 0;
     tile.ahead = x.a, tile.ahead_turn = 0;
