@@ -35,7 +35,7 @@ void convolve(const ConvolutionSizes& s, const T* x, const T* w, const T* bias, 
 template <class T>
 void convolve_transpose(const ConvolutionSizes& s, const T* y, const T* w, const T* bias, T* x);
 
-/// w = Σ y·x over (batch, out…) in ascending order; depthwise in canonical lanes along the last axis.
+/// w = Σ y·x over (batch, out…) in ascending order; depthwise in canonical lanes along the last axis, each down all rows.
 template <class T>
 void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w);
 

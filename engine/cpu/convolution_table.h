@@ -56,8 +56,8 @@ struct ConvolutionTable {
                       int64_t run_count, int width, T* panel);
     /// out = start + Σ_k weights[k]·sample, one fma chain in ascending k.
     void (*correlate)(const PlaneWalk<T>& x, const T* weights, T start, T* out, int64_t out_row);
-    /// lanes[k][weight_lanes] += Σ g·sample over the plane, in canonical lanes along each row. soon_g: as `soon` of x, of
-    /// the plane of g to come.
+    /// lanes[k][weight_lanes] += Σ g·sample over the plane, in canonical lanes, each down all rows of a column and then of
+    /// the next. soon_g: as `soon` of x, of the plane of g to come.
     void (*correlate_weights)(const PlaneWalk<T>& x, const T* g, int64_t g_row, const T* soon_g,
                               T* lanes);
     /// out[k] = the canonical tree over lanes[k][weight_lanes].

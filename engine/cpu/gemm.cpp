@@ -138,12 +138,12 @@ void multiply_pieces(const GemmTable<T>& table, const Product<T>& x, const Plan&
                                   threads == 1 ? x.m : divide_up(x.m, each * threads));
     const bool stream = streams(x, x.larger),
                own = plan.b_apart || (threads > 1 && x.m >= 16 * table.mr * threads);
-    // An a that comes from memory, one run, is asked for so much ahead of itself.
-    constexpr int64_t ahead = 4096 / int64_t(sizeof(T));
-    const bool far =
-        x.a.col == 1 && x.a.row == x.k && x.m * x.k * int64_t(sizeof(T)) > caches().l3 / 4;
+    // 4 KiB, of an a that comes from memory and is one run.
+    const int64_t a_bytes = x.m * x.k * int64_t(sizeof(T)),
+                  ahead = x.a.col == 1 && x.a.row == x.k && streams(4 * a_bytes)
+                              ? 4096 / int64_t(sizeof(T))
+                              : 0;
     const int64_t pieces = divide_up(x.m, rows);
-    const bool others = pieces == 1 && next && (next[0] || next[1]);
     Scratch shared;
     auto* const taken = shared.take<std::atomic<uint8_t>>(pieces);
     std::uninitialized_fill_n(reinterpret_cast<uint8_t*>(taken), pieces, uint8_t{0});
@@ -167,12 +167,8 @@ void multiply_pieces(const GemmTable<T>& table, const Product<T>& x, const Plan&
                 }
                 const Product<T> y =
                     part(all, piece * rows, std::min(rows, x.m - piece * rows), 0, x.n);
-                const T* const later[] = {y.a.data + ahead, nullptr};
                 multiply_in_place(table, y.m, y.n, y.k, y.a, y.b, y.c, y.accumulate, y.spare,
-                                  stream,
-                                  others ? next
-                                  : far  ? later
-                                         : nullptr);
+                                  stream, pieces == 1 ? next : nullptr, ahead);
                 finish(y);
             }
         }

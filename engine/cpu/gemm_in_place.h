@@ -41,11 +41,11 @@ template <class T>
 void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
                        const MatrixView<const T>& a, const MatrixView<const T>& b,
                        const MatrixView<T>& c, bool accumulate, int64_t spare = 0,
-                       bool stream = false, const T* const* next = nullptr) {
+                       bool stream = false, const T* const* next = nullptr, int64_t ahead = 0) {
     if (!in_place(table, n, b, spare)) {
         T wide[small * line<T>];
         return multiply_in_place(table, m, n, k, a, widened(n, k, b, wide), c, accumulate, line<T>,
-                                 stream, next);
+                                 stream, next, ahead);
     }
     T few[small + line<T>];
     std::optional<Scratch> scratch;
@@ -57,7 +57,7 @@ void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t 
         const bool far = c_bytes > caches().l1 / 2, brief = far && k <= 24;
         return table.multiply_small(
             {m, n, k, a.data, a.row, a.col, b.data, b.row, b_end, c.data, c.row, accumulate, stream,
-             brief, far && !stream && !(brief && c_bytes <= caches().l2 / 2), next});
+             brief, far && !stream && !(brief && c_bytes <= caches().l2 / 2), next, ahead});
     }
     GemmBlock<T> block{};
     block.m = m, block.n = n, block.k = k;

@@ -92,7 +92,8 @@ struct GemmSmall {
     bool accumulate, stream;  // as above
     bool brief;               // little but c's way out takes time
     bool fetch;               // c is asked for before it is met
-    const T* const* next;     // what is to come: as much as a, and as b; each one run, or nullptr
+    const T* const* next;     // of the product after this: a, b; each one run, or nullptr
+    int64_t ahead;  // else a, one run, is asked for so many elements ahead of itself; 0: not
 };
 
 template <class T>

@@ -13,7 +13,7 @@
 
 namespace mercer::MERCER_ISA::native {
 
-// The compiler does not always find the last two.
+// The compiler does not always find the larger and the smaller.
 #define MERCER_X86(T, suffix)                                                             \
     MERCER_INLINE Register<T> fma(Register<T> a, Register<T> b, Register<T> c) {          \
         return MERCER_MM(fmadd_##suffix)(a, b, c);                                        \

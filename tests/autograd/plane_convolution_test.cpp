@@ -2,6 +2,8 @@
 // channel as by itself, and sums over shifted planes.
 #include <doctest/doctest.h>
 
+#include <utility>
+
 #include "autograd/functions.h"
 #include "autograd/tape.h"
 #include "engine/random.h"
@@ -30,10 +32,11 @@ struct Depthwise {
 
 }  // namespace
 
-TEST_CASE("channels of depthwise convolutions and of pooling do not know of each other") {
+TEST_CASE("channels of depthwise convolutions do not know of each other") {
     for (const DType dtype : {DType::f32, DType::f64}) {
         const Tensor x = randn(Key{8, 1}, {batch, channels, rows, columns}, dtype);
-        for (Depthwise all : {Depthwise{3, 3, 1}, {3, 3, 2}, {5, 5, 1}, {4, 7, 1}, {1, 9, 2}}) {
+        for (Depthwise all :
+             {Depthwise{3, 3, 1}, {3, 3, 2}, {5, 5, 1}, {4, 7, 1}, {1, 9, 2}, {15, 15, 2}}) {
             CAPTURE(all.down);
             CAPTURE(all.across);
             CAPTURE(all.stride);
@@ -42,6 +45,7 @@ TEST_CASE("channels of depthwise convolutions and of pooling do not know of each
             const Tensor u = randn(
                 Key{8, 3}, {batch, channels, (rows + s - 1) / s, (columns + s - 1) / s}, dtype);
             on_every_isa([&] {
+                set_thread_count(1 + int(s));
                 all.run(x, w, u);
                 for (int64_t c = 0; c < channels; c += 13) {
                     Depthwise one = all;
@@ -52,10 +56,40 @@ TEST_CASE("channels of depthwise convolutions and of pooling do not know of each
                 }
             });
         }
-        const Tensor y = max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
-        for (int64_t c = 0; c < channels; c += 13)
-            CHECK(difference(max_pool2d(slice(x, 1, c, c + 1), {3, 3}, {2, 2}, {1, 1}),
-                             slice(y, 1, c, c + 1)) == "");
+    }
+}
+
+TEST_CASE("nor do those of pooling, nor rows of depthwise ones of a single axis") {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const Tensor x = randn(Key{8, 1}, {batch, channels, rows, columns}, dtype),
+                     line = reshape(x, {batch, channels, rows * columns}),
+                     w = randn(Key{8, 2}, {channels, 1, 9}, dtype);
+        // Each function's value and gradient, of channels [from, to).
+        const auto pooled = [&](int64_t from, int64_t to) {
+            Tape tape;
+            const Var v = tape.watch(slice(x, 1, from, to).contiguous()),
+                      y = max_pool2d(v, {3, 3}, {2, 2}, {1, 1});
+            return std::pair(y.value(), tape.gradient(sum(y * y), {v})[0]);
+        };
+        const auto convolved = [&](int64_t from, int64_t to) {
+            Tape tape;
+            const Var v = tape.watch(slice(w, 0, from, to)),
+                      y = conv1d(Var(slice(line, 1, from, to).contiguous()), v, Var(), 1,
+                                 Padding::same, 1, to - from);
+            return std::pair(y.value(), tape.gradient(sum(y * y), {v})[0]);
+        };
+        on_every_isa([&] {
+            const auto [top, top_slope] = pooled(0, channels);
+            const auto [y, slope] = convolved(0, channels);
+            for (int64_t c = 0; c < channels; c += 13) {
+                const auto [one_top, one_top_slope] = pooled(c, c + 1);
+                const auto [one_y, one_slope] = convolved(c, c + 1);
+                CHECK(difference(one_top, slice(top, 1, c, c + 1)) == "");
+                CHECK(difference(one_top_slope, slice(top_slope, 1, c, c + 1)) == "");
+                CHECK(difference(one_y, slice(y, 1, c, c + 1)) == "");
+                CHECK(difference(one_slope, slice(slope, 0, c, c + 1)) == "");
+            }
+        });
     }
 }
 

@@ -82,6 +82,8 @@ TEST_CASE_TEMPLATE("gemm: a product past the caches has the bits of its pieces",
         check<T>({8, 256, 256, 5, 256 + 1, 0}, 64);          // the first at its beginning
         check<T>({1, 700, 2048, 7, 2048, 0}, 256);           // one, by all threads
         check<T>({1, 64, 1 << 15, 3, 1 << 15, 0}, 16);       // wide
+        check<T>({1, 2000, 64, 70, 64, 0}, 60);              // a, too, from memory
+        check<T>({1, 1999, 16, 64, 16, 0}, 60);
     }
 }
 

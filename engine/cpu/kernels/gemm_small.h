@@ -100,15 +100,16 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
     tile.accumulate = x.accumulate;
     tile.stream = x.stream;
     const int most = most_rows<T>(false, x.a_row);
-    // What is to come comes with the tiles, a part of it with each, spread over its turns.
-    const T* next[2];
-    int64_t run[2], each = 0;
+    // What is to come is asked for with the tiles, a part of it with each, spread over its turns.
+    const T* next[2] = {};
+    int64_t run[2] = {}, each = 0;
     tile.ahead = x.a, tile.ahead_turn = 0;
-    if (x.next && x.k >= long_sum) {
+    const bool others = x.next && (x.next[0] || x.next[1]);
+    if ((others || x.ahead) && x.k >= long_sum) {
         const int64_t turns = x.k / steps,
                       tiles = ((x.m - 1) / most + 1) * ((x.n - 1) / tile_columns<T> + 1);
-        next[0] = x.next[0], next[1] = x.next[1];
-        run[0] = next[0] ? x.m * x.k : 0, run[1] = next[1] ? x.k * x.n : 0;
+        if (others) next[0] = x.next[0], next[1] = x.next[1];
+        run[0] = next[0] || !others ? x.m * x.k : 0, run[1] = next[1] ? x.k * x.n : 0;
         each = ((run[0] + run[1]) / (tiles * turns * line) + 1) * line * turns;
     }
     for (int64_t i = 0; i < x.m;) {
@@ -116,6 +117,7 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
             x.brief && x.m - i > brief_rows ? brief_rows : cpu::strip_rows(most, x.m - i);
         const int64_t width = across(rows) * w;
         tile.a = x.a + i * x.a_row;
+        if (each && !others) next[0] = tile.a + x.ahead, run[0] = rows * x.k;
         for (int64_t j = 0; j < x.n; j += width) {
             const int64_t left = x.n - j;
             const int vectors = left >= width ? across(rows) : int(left + w - 1) / w;
@@ -130,7 +132,7 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
                 const int f = run[0] <= 0;
                 tile.ahead = next[f];
                 tile.ahead_turn = run[f] > 0 ? each / (x.k / steps) : 0;
-                next[f] += each, run[f] -= each;
+                if (run[f] > 0) next[f] += each, run[f] -= each;
             }
             kinds[rows - 1][vectors - 1](tile);
         }

@@ -2,8 +2,6 @@
 // go down all rows, so that what sums up stays in registers.
 #pragma once
 
-#include <utility>
-
 #include "engine/cpu/kernels/held.h"
 #include "engine/cpu/kernels/plane_walk.h"
 
@@ -18,20 +16,21 @@ struct Strip {
     int64_t c;
     int left;  // columns there are
     struct Part {
-        const char* at;
-        int64_t each;  // bytes for two rows
-    } soon, after;     // of the two planes, in turns
+        const char* at = nullptr;
+        int64_t each = 0;  // bytes for a row
+    } soon_x, soon_g;
 
     Strip(const PlaneWalk<T>& x, int64_t first, const T* next_g)
-        : c(first),
-          left(int(x.columns - first < width ? x.columns - first : width)),
-          soon(part(x, x.soon.at, next_g ? x.soon.each : 0)),
-          after(part(x, next_g, next_g ? x.columns * int64_t(sizeof(T)) : 0)) {}
+        : c(first), left(int(x.columns - first < width ? x.columns - first : width)) {
+        if (!asks || !next_g) return;
+        soon_x = part(x, x.soon.at, x.soon.each);
+        soon_g = part(x, next_g, x.columns * int64_t(sizeof(T)));
+    }
     MERCER_INLINE void next_row() {
         if constexpr (asks) {
-            ask(soon.at, 0, soon.each);
-            soon.at += soon.each;
-            std::swap(soon, after);
+            ask(soon_x.at, 0, soon_x.each);
+            ask(soon_g.at, 0, soon_g.each);
+            soon_x.at += soon_x.each, soon_g.at += soon_g.each;
         }
     }
     /// body(load): load(p, j) is register j of those at p, zeros where there are no columns.
@@ -50,11 +49,10 @@ struct Strip {
     }
 
 private:
-    /// Of a plane at `at`, so many bytes for a row of outputs.
+    /// Of a plane at `at`, so many bytes for a row of outputs, these columns' share.
     Part part(const PlaneWalk<T>& x, const void* at, int64_t row) const {
-        if (row == 0) return {nullptr, 0};
-        const int64_t each = 2 * width * row / x.columns;
-        return {static_cast<const char*>(at) + c / width * (x.rows / 2) * each, each};
+        return {static_cast<const char*>(at) + x.rows * row * c / x.columns,
+                row * left / x.columns};
     }
 };
 
