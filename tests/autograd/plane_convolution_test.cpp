@@ -18,7 +18,7 @@ constexpr int64_t batch = 3, channels = 40, rows = 64, columns = 90;
 
 struct Depthwise {
     int64_t down, across, stride;
-    Tensor value, slope;  // of the weights
+    Tensor value{}, slope{};  // of the weights
 
     /// Gradients from the cotangent u, or the part of it that the result has.
     void run(const Tensor& x, const Tensor& w, const Tensor& u) {
