@@ -20,7 +20,7 @@ struct Run {
 
 /// Memory to ask for while there is other work: so many bytes from here on for each row of outputs.
 struct Soon {
-    const void* at = nullptr;
+    const char* at = nullptr;
     int64_t each = 0;
 };
 

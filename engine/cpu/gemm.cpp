@@ -138,7 +138,7 @@ void multiply_pieces(const GemmTable<T>& table, const Product<T>& x, const Plan&
                                   threads == 1 ? x.m : divide_up(x.m, each * threads));
     const bool stream = streams(x, x.larger),
                own = plan.b_apart || (threads > 1 && x.m >= 16 * table.mr * threads);
-    // 4 KiB, of an a that comes from memory and is one run.
+    // An a that comes from memory, one run, is asked for 4 KiB ahead of itself.
     const int64_t a_bytes = x.m * x.k * int64_t(sizeof(T)),
                   ahead = x.a.col == 1 && x.a.row == x.k && streams(4 * a_bytes)
                               ? 4096 / int64_t(sizeof(T))

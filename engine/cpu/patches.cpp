@@ -60,9 +60,7 @@ void Tiling::fill_rows(const T* source, int64_t rows, T outside, T* to) const {
     if (step == 1)
         return table.pad(source + left_ + begin_, rows, end_ - begin_, source_[1], outside, begin_,
                          to, row_);
-    constexpr int64_t line = 64 / sizeof(T), soon = 32 * line;
     for (; rows > 0; --rows, source += source_[1], to += row_) {
-        for (int64_t c = 0; c < source_[1]; c += line) __builtin_prefetch(source + c + soon);
         const auto at = [&](int64_t t) -> T& { return to[t % step * part_ + t / step]; };
         for (int64_t t = 0; t < begin_; ++t) at(t) = outside;
         for (int64_t t = begin_; t < whole_; ++t) at(t) = source[left_ + t];

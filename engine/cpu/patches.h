@@ -62,7 +62,8 @@ public:
     Soon soon(const T* next, int64_t planes, int64_t rows) const {
         const int64_t bytes = source_[0] * source_[1] * int64_t(sizeof(T));
         const bool pays = next && bytes > 4096 && planes * bytes > caches().l2;
-        return {next, pays && rows > 0 ? (bytes + rows - 1) / rows : 0};
+        return {reinterpret_cast<const char*>(next),
+                pays && rows > 0 ? (bytes + rows - 1) / rows : 0};
     }
     /// The runs of outputs [from, from + count), row-major over the area, as samples of the first plane; at most one
     /// for each row they touch. Returns their number.

@@ -54,7 +54,7 @@ void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Start start, 
         walk.rows = 1;
         for (int64_t r = 0; r < rows; ++r, walk.tile += walk.row_step) {
             cpu::convolution_kernels<T>().largest_tap(walk, taps);
-            walk.soon.at = static_cast<const char*>(walk.soon.at) + walk.soon.each;
+            walk.soon.at += walk.soon.each;
             visit(i, r, taps);
         }
     });

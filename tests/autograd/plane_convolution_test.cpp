@@ -20,7 +20,7 @@ struct Depthwise {
     int64_t down, across, stride;
     Tensor value{}, slope{};  // of the weights
 
-    /// Gradients from the cotangent u, or the part of it that the result has.
+    /// From the cotangent u.
     void run(const Tensor& x, const Tensor& w, const Tensor& u) {
         Tape tape;
         const Var weights = tape.watch(w), y = conv2d(Var(x), weights, Var(), {stride, stride},

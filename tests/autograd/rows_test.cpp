@@ -1,6 +1,7 @@
 // What works on rows, beyond the list of cases: published numbers, limits, masks, shifts, errors.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

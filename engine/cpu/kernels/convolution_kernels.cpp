@@ -13,17 +13,21 @@ namespace {
 using cpu::Run;
 static_assert(cpu::weight_lanes == canonical_lanes);
 
+// Rows are short, and little is done with them: the processor does not look ahead enough.
+template <class T>
+MERCER_INLINE void ask_beyond(const T* row, int64_t n) {
+    constexpr int64_t line = 64 / sizeof(T), soon = 32 * line;
+    for (int64_t c = 0; c < n; c += line) __builtin_prefetch(row + c + soon);
+}
 // In whole registers; what is written too far, what comes next overwrites.
 template <class T>
 void pad(const T* from, int64_t rows, int64_t n, int64_t from_row, T outside, int64_t before, T* to,
          int64_t row) {
     using V = Vec<T>;
     constexpr int w = V::lanes;
-    constexpr int64_t line = 64 / sizeof(T), soon = 32 * line;
     const V edge(outside);
     for (int64_t r = 0; r < rows; ++r, from += from_row, to += row) {
-        // Rows are short, and little is done with them: the processor does not look ahead enough.
-        for (int64_t c = 0; c < from_row; c += line) __builtin_prefetch(from + c + soon);
+        ask_beyond(from, from_row);
         for (int64_t c = 0; c < before; c += w) edge.store(to + c);
         T* const inner = to + before;
         int64_t c = 0;
@@ -38,6 +42,7 @@ void pad(const T* from, int64_t rows, int64_t n, int64_t from_row, T outside, in
 // A step known to the compiler becomes shuffles.
 template <class T>
 void split(const T* __restrict from, int64_t step, int64_t n, int64_t part, T* to) {
+    ask_beyond(from, n);
     if (step == 2) {
         T* __restrict even = to, * __restrict odd = to + part;
         for (int64_t i = 0; i < n / 2; ++i) even[i] = from[2 * i], odd[i] = from[2 * i + 1];

@@ -25,13 +25,10 @@ struct TapRows {
         }
     }
 };
-/// Asks for bytes [from, end), line by line, into the second-level cache.
-MERCER_INLINE void ask(const void* at, int64_t from, int64_t end) {
-    for (; from < end; from += 64) __builtin_prefetch(static_cast<const char*>(at) + from, 0, 2);
-}
-/// For what is to come with rows [r, r + rows) of outputs.
+/// Asks for what is to come with rows [r, r + rows) of outputs, into the second-level cache.
 MERCER_INLINE void ask(const cpu::Soon& soon, int64_t r, int64_t rows) {
-    ask(soon.at, r * soon.each, (r + rows) * soon.each);
+    for (int64_t at = r * soon.each; at < (r + rows) * soon.each; at += 64)
+        __builtin_prefetch(soon.at + at, 0, 2);
 }
 /// `n` registers of outputs side by side: step(sum[j], k, sample) for every tap k.
 template <class T, int n, class Sum, class Step>

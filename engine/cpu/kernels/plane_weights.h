@@ -15,21 +15,18 @@ struct Strip {
     static constexpr int width = n * V::lanes;
     int64_t c;
     int left;  // columns there are
-    struct Part {
-        const char* at = nullptr;
-        int64_t each = 0;  // bytes for a row
-    } soon_x, soon_g;
+    cpu::Soon soon_x, soon_g;
 
     Strip(const PlaneWalk<T>& x, int64_t first, const T* next_g)
         : c(first), left(int(x.columns - first < width ? x.columns - first : width)) {
         if (!asks || !next_g) return;
-        soon_x = part(x, x.soon.at, x.soon.each);
-        soon_g = part(x, next_g, x.columns * int64_t(sizeof(T)));
+        soon_x = share(x, x.soon);
+        soon_g = share(x, {reinterpret_cast<const char*>(next_g), x.columns * int64_t(sizeof(T))});
     }
     MERCER_INLINE void next_row() {
         if constexpr (asks) {
-            ask(soon_x.at, 0, soon_x.each);
-            ask(soon_g.at, 0, soon_g.each);
+            ask(soon_x, 0, 1);
+            ask(soon_g, 0, 1);
             soon_x.at += soon_x.each, soon_g.at += soon_g.each;
         }
     }
@@ -49,10 +46,9 @@ struct Strip {
     }
 
 private:
-    /// Of a plane at `at`, so many bytes for a row of outputs, these columns' share.
-    Part part(const PlaneWalk<T>& x, const void* at, int64_t row) const {
-        return {static_cast<const char*>(at) + x.rows * row * c / x.columns,
-                row * left / x.columns};
+    /// These columns' share of what is asked for with all.
+    cpu::Soon share(const PlaneWalk<T>& x, const cpu::Soon& all) const {
+        return {all.at + x.rows * all.each * c / x.columns, all.each * left / x.columns};
     }
 };
 

@@ -105,8 +105,8 @@ MERCER_INLINE Vec<T> scale_near(Vec<T> p, Vec<T> n) {
     return p * power_of_two(n);
 #endif
 }
-/// p·2^n like scale_normal, at no such cost. Raised by `raise` binary places, subnormal numbers end with the last place of 1, to which
-/// they are added: that rounds them.
+/// p·2^n like scale_normal, at no such cost. Raised by `raise` binary places, subnormal numbers end with the last
+/// place of 1, to which they are added: that rounds them.
 template <class T>
 MERCER_INLINE Vec<T> scale(Vec<T> p, Vec<T> n) {
     constexpr T raise = T(Format<T>::bias - 1);
