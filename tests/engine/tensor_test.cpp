@@ -161,6 +161,18 @@ TEST_CASE("rows that fall on the same cache sets are turned as others are") {
             }
 }
 
+TEST_CASE("einsum gives dense results, whatever the order of its letters") {
+    const auto dense = [](const char* equation, const std::vector<Tensor>& x) {
+        CAPTURE(equation);
+        CHECK(einsum(equation, x).is_contiguous());
+    };
+    const Tensor x = reshape(Tensor::arange(27, DType::f32), {3, 3, 3});
+    dense("ijk->kji", {x});
+    dense("iij->ij", {x});
+    dense("bij,bjk->kib", {x, x});
+    dense("bthd,bshd->bhts", {Tensor::zeros({2, 3, 4, 5}), Tensor::zeros({2, 2, 4, 5})});
+}
+
 TEST_CASE("every element is repeated so many times") {
     for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64, DType::boolean})
         for (const int64_t times : {1, 2, 3, 4, 5, 8, 9})
