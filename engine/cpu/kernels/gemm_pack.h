@@ -75,6 +75,43 @@ MERCER_INLINE void transpose(const T* const* in, int64_t at, T* out, int64_t wid
     }
 }
 
+/// Each `cell` elements of a, then of b, in their places.
+template <class T, int cell, int... i>
+MERCER_INLINE Wide<T> alternate(Wide<T> a, Wide<T> b, Ints<i...>) {
+    return __builtin_shufflevector(a, b, (i / cell % 2 ? int(sizeof...(i)) + i : i)...);
+}
+/// Six rows with nothing between the steps, for registers of 32 bytes: out[6·p + x] = in[x·across + p]. Whole registers one
+/// after the other: those of squares would overlap, and those that cross a line take Zen 3 some five cycles each.
+template <class T>
+MERCER_INLINE void transpose_six(const T* in, int64_t across, T* out) {
+    constexpr int n = wide_bytes / sizeof(T), s = 16 / sizeof(T);
+    using Each = typename Count<n>::type;
+    Wide<T> r[6], part[6];  // of 16 bytes of the result and 16 half the steps later
+    MERCER_UNROLL for (int x = 0; x < 6; ++x, in += across) {
+        hold(in);
+        __builtin_memcpy(&r[x], in, wide_bytes);
+    }
+    MERCER_UNROLL for (int h = 0; h < 2; ++h) {
+        Wide<T> pair[3];
+        MERCER_UNROLL for (int x = 0; x < 3; ++x) pair[x] =
+            h ? zip<T, 1, s, 1>(r[2 * x], r[2 * x + 1], Each{})
+              : zip<T, 1, s, 0>(r[2 * x], r[2 * x + 1], Each{});
+        if constexpr (s == 4) {
+            part[3 * h] = zip<T, 2, s, 0>(pair[0], pair[1], Each{});
+            part[3 * h + 1] = alternate<T, 2>(pair[2], pair[0], Each{});
+            part[3 * h + 2] = zip<T, 2, s, 1>(pair[1], pair[2], Each{});
+        } else {
+            MERCER_UNROLL for (int x = 0; x < 3; ++x) part[3 * h + x] = pair[x];
+        }
+    }
+    MERCER_UNROLL for (int x = 0; x < 6; x += 2, out += n) {
+        const Wide<T> low = zip<T, n / 2, n, 0>(part[x], part[x + 1], Each{}),
+                      high = zip<T, n / 2, n, 1>(part[x], part[x + 1], Each{});
+        __builtin_memcpy(out, &low, wide_bytes);
+        __builtin_memcpy(out + 3 * n, &high, wide_bytes);
+    }
+}
+
 /// No panel is wider.
 constexpr int widest = 32;
 
@@ -102,6 +139,10 @@ void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, in
         return;
     }
     int64_t p = 0;
+    if constexpr (wide_bytes == 32)
+        if (along == 1 && width == 6 && count == 6)
+            for (constexpr int n = wide_bytes / sizeof(T); p + n <= k; p += n)
+                transpose_six(in + p, across, out + 6 * p);
     if (along == 1) {
         // Squares of one register each way, so that a cache line is read once; from the last group
         // of rows to the first and in ascending p: what a partial group writes too far is
