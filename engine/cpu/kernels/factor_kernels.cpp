@@ -13,7 +13,9 @@ namespace mercer::MERCER_ISA {
 namespace {
 
 #if MERCER_SIMD == MERCER_SIMD_AVX512
-constexpr int group = 8, strip = 2;  // rows, and registers across
+constexpr int group = 8, strip = 2;  // rows, and registers across: those of a product's panel
+#elif MERCER_SIMD == MERCER_SIMD_AVX2
+constexpr int group = 4, strip = 2;
 #elif MERCER_SIMD == MERCER_SIMD_NEON
 constexpr int group = 8, strip = 3;
 #else
