@@ -139,15 +139,14 @@ void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, in
         return;
     }
     int64_t p = 0;
-    if constexpr (wide_bytes == 32)
-        if (along == 1 && width == 6 && count == 6)
-            for (constexpr int n = wide_bytes / sizeof(T); p + n <= k; p += n)
-                transpose_six(in + p, across, out + 6 * p);
     if (along == 1) {
+        constexpr int n = wide_bytes / sizeof(T);
+        if constexpr (wide_bytes == 32)
+            if (width == 6 && count == 6)
+                for (; p + n <= k; p += n) transpose_six(in + p, across, out + 6 * p);
         // Squares of one register each way, so that a cache line is read once; from the last group
         // of rows to the first and in ascending p: what a partial group writes too far is
         // overwritten.
-        constexpr int n = wide_bytes / sizeof(T);
         T square[n * n];  // the last squares, whose overhang would leave the panel
         const T* all[widest];
         for (int x = 0; x < (width + n - 1) / n * n; ++x)
