@@ -74,9 +74,11 @@ void multiply_in_lanes(const GemmTable<T>& table, const Product<T>& x, int64_t t
         b = to;
     }
     const int64_t rows = threads == 1 ? x.m : round_up(divide_up(x.m, 4 * threads), l);
+    const bool far = x.m * x.k * int64_t(sizeof(T)) > caches().l2 / 2;
+    const auto run = far ? table.multiply_lanes_far : table.multiply_lanes;
     const auto multiply = [&](int64_t i, int64_t m) {
-        table.multiply_lanes(m, x.n, x.k, x.a.data + i * x.a.row, x.a.row, b,
-                             x.c.data + i * x.c.row, x.c.row, x.c.col, x.accumulate);
+        run(m, x.n, x.k, x.a.data + i * x.a.row, x.a.row, b, x.c.data + i * x.c.row, x.c.row,
+            x.c.col, x.accumulate);
         finish(part(x, i, m, 0, x.n));
     };
     if (threads == 1) return multiply(0, x.m);

@@ -73,6 +73,19 @@ TEST_CASE_TEMPLATE("gemm: sums in lanes, every width and tail", T, float, double
             }
 }
 
+TEST_CASE_TEMPLATE("gemm: few columns against rows from beyond L2", T, float, double) {
+    uint64_t seed = 700;
+    for (int64_t k : {int64_t{200}, 5 * (1024 / int64_t(sizeof(T))) + 3, int64_t{40000}})
+        for (int64_t n : {1, 3, 4, 5, 6, 7, 8})
+            for (int64_t more : {1, 3}) {
+                const int64_t beyond = cpu::caches().l2 / 2 / (k * int64_t(sizeof(T)));
+                check<T>(beyond / 6 * 6 + 6 + more, n, k,
+                         Layout(seed % 2 ? Layout::rows : Layout::padded_rows),
+                         Layout(seed % layouts), Layout(seed / 3 % layouts), seed % 3 == 0, seed);
+                ++seed;
+            }
+}
+
 TEST_CASE_TEMPLATE("gemm: rows that share cache sets", T, float, double) {
     uint64_t seed = 300;
     for (int64_t k : {512, 1024, 4096})

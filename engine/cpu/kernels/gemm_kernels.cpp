@@ -2,6 +2,7 @@
 // once; a block reads each operand once per strip or panel of the other.
 #include "engine/cpu/gemm_table.h"
 #include "engine/cpu/kernels/gemm_lanes.h"
+#include "engine/cpu/kernels/gemm_lanes_far.h"
 #include "engine/cpu/kernels/gemm_micro.h"
 #include "engine/cpu/kernels/gemm_pack.h"
 #include "engine/cpu/kernels/gemm_row.h"
@@ -180,9 +181,10 @@ void multiply(const GemmBlock<T>& x) {
 
 template <class T>
 constexpr cpu::GemmTable<T> table = {
-    tile_rows,         tile_columns<T>,   lanes<T>,         steps,
-    multiply<T>,       multiply_small<T>, multiply_rows<T>, multiply_strips<T>,
-    multiply_lanes<T>, pack_lanes<T>,     pack_rows<T>,     pack_columns<T>,
+    tile_rows,         tile_columns<T>,       lanes<T>,         steps,
+    multiply<T>,       multiply_small<T>,     multiply_rows<T>, multiply_strips<T>,
+    multiply_lanes<T>, multiply_lanes_far<T>, pack_lanes<T>,    pack_rows<T>,
+    pack_columns<T>,
 };
 
 }  // namespace

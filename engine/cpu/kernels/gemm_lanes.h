@@ -95,21 +95,33 @@ MERCER_INLINE Vec<T> join_lanes(Vec<T>* r) {
     return r[0];
 }
 
-/// sum[i·columns + j] = Σ_p a[i, p]·b[p, j] in lanes; b packed, `n` columns in all.
+template <class T>
+constexpr int lane_parts = sum_lanes<T> / Vec<T>::lanes;
+/// A sum in lanes.
+template <class T>
+using Lanes = Vec<T>[lane_parts<T>];
+
+template <class T, int count>
+MERCER_INLINE void clear_lanes(Lanes<T>* sum) {
+    MERCER_UNROLL for (int e = 0; e < count; ++e)
+        MERCER_UNROLL for (int h = 0; h < lane_parts<T>; ++h) sum[e][h] = Vec<T>(T(0));
+}
+
+/// sum[i·columns + j] += Σ_p a[i, p]·b[p, j] in lanes; b packed, `n` columns in all. Meanwhile as many steps of
+/// `asked` rows from `ahead` on, as far apart as a's, are asked for.
 template <class T, int rows, int columns>
 MERCER_INLINE void lane_sums(int64_t k, const T* a, int64_t a_row, const T* b, int64_t n,
-                             Vec<T> (*sum)[sum_lanes<T> / Vec<T>::lanes]) {
+                             Lanes<T>* sum, const T* ahead = nullptr, int asked = 0) {
     using V = Vec<T>;
-    constexpr int w = V::lanes, l = sum_lanes<T>, parts = l / w, elements = rows * columns,
-                  groups = (rows + 2) / 3;
-    MERCER_UNROLL for (int e = 0; e < elements; ++e) MERCER_UNROLL for (int h = 0; h < parts; ++h)
-        sum[e][h] = V(T(0));
+    constexpr int w = V::lanes, l = sum_lanes<T>, parts = lane_parts<T>, groups = (rows + 2) / 3;
     const T* group[groups];  // every third row, as in Rowwise
     MERCER_UNROLL for (int g = 0; g < groups; ++g) {
         group[g] = a + 3 * g * a_row;
         hold(group[g]);
     }
     for (; k >= l; k -= l, b += n * l) {
+        for (int r = 0; r < asked; ++r) __builtin_prefetch(ahead + r * a_row, 0, 2);
+        ahead += l;
         MERCER_UNROLL for (int h = 0; h < parts; ++h) {
             V bv[columns];
             MERCER_UNROLL for (int j = 0; j < columns; ++j) bv[j] = V::load(b + j * l + h * w);
@@ -140,12 +152,33 @@ MERCER_INLINE void lane_sums(int64_t k, const T* a, int64_t a_row, const T* b, i
         }
 }
 
+/// out[e] = sum[e], its lanes joined; whole registers of them.
+template <class T, int count>
+MERCER_INLINE void join_sums(Lanes<T>* sum, T* out) {
+    using V = Vec<T>;
+    constexpr int w = V::lanes;
+    MERCER_UNROLL for (int e = 0; e < count; e += w) {
+        V r[w];
+        MERCER_UNROLL for (int x = 0; x < w; ++x) {
+            if (e + x >= count) {
+                r[x] = V(T(0));
+                continue;
+            }
+            V* const s = sum[e + x];
+            MERCER_UNROLL for (int h = lane_parts<T> / 2; h >= 1; h /= 2)
+                MERCER_UNROLL for (int q = 0; q < h; ++q) s[q] = s[q] + s[q + h];
+            r[x] = s[0];
+        }
+        join_lanes(r).store(out + e);
+    }
+}
+
 /// out[i·columns + j] = Σ_p a[i, p]·b[p, j], likewise.
 template <class T, int rows, int columns>
 void lane_tile(int64_t k, const T* a, int64_t a_row, const T* b, int64_t n, T* out) {
-    using V = Vec<T>;
-    constexpr int w = V::lanes, parts = sum_lanes<T> / w, elements = rows * columns;
-    V sum[elements][parts];
+    constexpr int elements = rows * columns;
+    Lanes<T> sum[elements];
+    clear_lanes<T, elements>(sum);
     if constexpr (columns == 1 && rows == 16) {
         // Half as many rows at a time: they come faster from L2.
         MERCER_UNROLL for (int i = 0; i < rows; i += rows / 2)
@@ -153,20 +186,7 @@ void lane_tile(int64_t k, const T* a, int64_t a_row, const T* b, int64_t n, T* o
     } else {
         lane_sums<T, rows, columns>(k, a, a_row, b, n, sum);
     }
-    MERCER_UNROLL for (int e = 0; e < elements; e += w) {
-        V r[w];
-        MERCER_UNROLL for (int x = 0; x < w; ++x) {
-            if (e + x >= elements) {
-                r[x] = V(T(0));
-                continue;
-            }
-            V* const s = sum[e + x];
-            MERCER_UNROLL for (int h = parts / 2; h >= 1; h /= 2)
-                MERCER_UNROLL for (int q = 0; q < h; ++q) s[q] = s[q] + s[q + h];
-            r[x] = s[0];
-        }
-        join_lanes(r).store(out + e);
-    }
+    join_sums<T, elements>(sum, out);
 }
 
 /// One group of columns: tiles of as many rows as fit, the last begun earlier where it would be short.
@@ -215,16 +235,24 @@ void lane_group(int count, int64_t m, int64_t n, int64_t k, const T* a, int64_t 
         lane_group<T, columns - 1>(count, m, n, k, a, a_row, b, c, c_row, c_col, accumulate);
 }
 
-template <class T>
-void multiply_lanes(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b, T* c,
-                    int64_t c_row, int64_t c_col, bool accumulate) {
+/// f(j, count) for groups of columns, `count` from j on, alike in width.
+template <class F>
+MERCER_INLINE void for_each_group(int64_t n, F f) {
     const int groups = int((n + lane_columns - 1) / lane_columns);
     for (int g = 0, j = 0; g < groups; ++g) {
         const int count = (int(n) - j + groups - g - 1) / (groups - g);
-        lane_group<T, lane_columns>(count, m, n, k, a, a_row, b + j * sum_lanes<T>, c + j * c_col,
-                                    c_row, c_col, accumulate);
+        f(j, count);
         j += count;
     }
+}
+
+template <class T>
+void multiply_lanes(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b, T* c,
+                    int64_t c_row, int64_t c_col, bool accumulate) {
+    for_each_group(n, [&](int j, int count) {
+        lane_group<T, lane_columns>(count, m, n, k, a, a_row, b + j * sum_lanes<T>, c + j * c_col,
+                                    c_row, c_col, accumulate);
+    });
 }
 
 }  // namespace
