@@ -190,8 +190,8 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
         multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare, false, next);
         return finish(x);
     }
-    const bool far = x.n * x.k * int64_t(sizeof(T)) > caches().l3 / 2;
-    const bool few = (x.m <= 2 || (x.m <= 16 && far && in_place(table, x.n, x.b, x.spare))) &&
+    const bool few = (x.m <= 2 || (x.m <= 16 && is_far<T>(table, x.n, x.k) &&
+                                   in_place(table, x.n, x.b, x.spare))) &&
                      x.b.col == 1 && x.c.col == 1;
     if (few && threads == 1 && in_place(table, x.n, x.b, x.spare) &&
         (x.a.col == 1 || x.a.row == 1) && x.n * x.k * int64_t(sizeof(T)) <= caches().l2 / 2) {

@@ -42,7 +42,9 @@ public:
         const int64_t strips = plan_.a_direct ? 0 : rows * (plan_.a_once ? x_.k : plan_.kc);
         if (strips) strips_ = scratch_.take<T>(strips);
         if (plan_.packed_from < x_.n && (plan_.by_columns || plan_.b_own))
-            own_ = scratch_.take<T>(plan_.b_own ? s_.width() * x_.k : 2 * t_.nr * plan_.kc);
+            own_ = scratch_.take<T>(
+                plan_.b_own ? s_.width() * x_.k
+                            : 2 * plan_.kc * (plan_.long_rows ? plan_.most : int64_t{t_.nr}));
     }
 
     void run() {
@@ -246,6 +248,11 @@ private:
             block.ahead[0] = block.ahead[1] = {};
         }
         if (from + n <= plan_.packed_from) return;
+        if (plan_.long_rows) {
+            block.c = c + from * x_.c.col;
+            multiply_long_rows(block, now, next, p);
+            return last ? finish(part(x_, i, m, from, n)) : void();
+        }
         block.b_packed = true;
         block.rows_outer = false;
         const int64_t first = std::max<int64_t>(0, from - plan_.packed_from) / t_.nr;
@@ -281,6 +288,26 @@ private:
         }
     }
 
+    /// One claim's columns, and meanwhile the rows of b to come are packed, if they are whole panels and the tiles long enough.
+    void multiply_long_rows(GemmBlock<T>& block, const Claim& now, const Claim& next, int64_t p) {
+        const int64_t size = plan_.most * plan_.kc;
+        if (there_.first != now.first || there_.count != now.count)
+            t_.pack_columns(now.count, block.k, x_.b.data + p * x_.b.row + now.first, x_.b.row, 1,
+                            own_ + half_ * size);
+        block.b_packed = true;
+        block.b = own_ + half_ * size;
+        block.n = now.count;
+        const bool last = p + plan_.kc >= x_.k;
+        const int64_t q = last ? 0 : p + plan_.kc;
+        there_ = last ? next : now;
+        if (there_.count % t_.nr != 0 || there_.count / t_.nr > block.k / t_.steps) there_ = {};
+        half_ ^= 1;
+        if (there_.count > 0)
+            block.copy = {x_.b.data + q * x_.b.row + there_.first, own_ + half_ * size, x_.b.row,
+                          steps_at(q), there_.count / t_.nr};
+        t_.multiply(block);
+    }
+
     /// Whether a thread that shares panels begins with this one, and should not find it begun.
     bool starts(int64_t panel, int64_t count) const {
         return !own_ && (panel * s_.threads + count - 1) / count * count / s_.threads == panel;
@@ -294,6 +321,8 @@ private:
     Scratch scratch_;
     T* strips_ = nullptr;  // a's packed rows: of a claim, or (by columns) all
     T* own_ = nullptr;     // panels that no other thread uses; by columns: one in use, and the next
+    Claim there_{};        // of long rows: what is packed in one half of own_
+    int64_t half_ = 0;     // which
     bool first_ = true;    // claim, in which own panels are packed
     int64_t number_;
 };

@@ -88,6 +88,13 @@ const T* last_row(const GemmTable<T>& table, int64_t n, int64_t k, const MatrixV
     return to;
 }
 
+/// Whether b is too much for L3, beside what others keep there.
+template <class T>
+bool is_far(const GemmTable<T>& table, int64_t n, int64_t k) {
+    const int64_t bytes = n * k * int64_t(sizeof(T));
+    return table.mr < 8 ? bytes >= caches().l3 / 4 : bytes > caches().l3 / 2;
+}
+
 /// How a product is cut.
 struct Plan {
     int64_t kc;           // steps of k at a time
@@ -96,9 +103,11 @@ struct Plan {
     int64_t strip;        // rows of a strip
     bool by_columns;      // threads claim columns, and pack all of a; else rows, and share packed b
     bool b_apart;         // a b that is used where it is is copied first, its rows apart
-    bool b_own;     // but each thread packs a small b for itself, sooner than wait for another's
-    bool a_once;    // by columns: all of a stays packed; else it is, kc steps at a time
-    int64_t grain;  // what claims begin at multiples of
+    bool b_own;  // but each thread packs a small b for itself, sooner than wait for another's
+    bool
+        long_rows;  // by columns: a claim's columns are packed together, row by row, those to come while these are met
+    bool a_once;         // by columns: all of a stays packed; else it is, kc steps at a time
+    int64_t grain;       // what claims begin at multiples of
     int64_t unit, most;  // what a claim should be a multiple of, and at most
     int64_t least;       // and at least, where there are others
 };
@@ -150,10 +159,16 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     plan.b_own = !plan.by_columns && (b_bytes <= l2 / 2 ? x.m >= 4 * mr * threads
                                                         : b_bytes * threads <= caches().l3 / 2 &&
                                                               x.m >= 16 * mr * threads);
-    plan.a_once = plan.by_columns && x.m * x.k * size <= l2 / 2;
+    // Few strips have no time to copy a panel, and what is left comes slowly where its rows lie whole pairs of pages apart.
+    constexpr int64_t depth = 128;
+    plan.long_rows = low_tile && plan.by_columns && !plan.a_direct && plan.packed_from == 0 &&
+                     x.b.col == 1 && x.b.row * size % 8192 == 0 && x.m <= 10 * mr &&
+                     x.k >= 2 * depth && is_far<T>(table, x.n, x.k);
+    if (plan.long_rows) plan.kc = depth;
+    plan.a_once = plan.long_rows || (plan.by_columns && x.m * x.k * size <= l2 / 2);
     plan.grain = plan.by_columns ? nr : x.m >> 32 ? mr : 1;
     plan.unit = plan.by_columns ? nr : plan.strip;
-    plan.most = plan.by_columns ? x.n : rows;
+    plan.most = plan.long_rows ? depth / table.steps * nr : plan.by_columns ? x.n : rows;
     if (x.after && plan.packed_from == x.n)  // what is finished should still be in cache
         plan.most = std::min(plan.most, std::max(mr, l2 / 4 / (x.n * size) / mr * mr));
     const bool b_stays = x.n * plan.kc * size <= l2 / 2;

@@ -42,12 +42,13 @@ struct GemmAhead {
 };
 
 /// Rows of a panel of b, each a whole panel wide, `row` elements apart, that are packed to `to` while
-/// tiles run: their loads and stores cost nothing beside the fma.
+/// tiles run: their loads and stores cost nothing beside the fma. Or of `panels` side by side, row by row, a tile
+/// for each row; a tile must have turns of `steps` for all of them.
 template <class T>
 struct GemmCopy {
     const T* from;
     T* to;
-    int64_t row, rows;
+    int64_t row, rows, panels = 1;
 };
 
 /// One block product c(m×n) (+)= a(m×k)·b(k×n).

@@ -178,6 +178,31 @@ TEST_CASE_TEMPLATE("gemm: k across several blocks", T, float, double) {
         }
 }
 
+TEST_CASE_TEMPLATE("gemm: few strips by a far b whose rows lie pairs of pages apart", T, float,
+                   double) {
+    const Restore restore;
+    constexpr int64_t wide = 8192 / sizeof(T);
+    const int64_t k = std::min<int64_t>(cpu::caches().l3 / 4 / 8192, 2048) + 37;
+    Numbers numbers{9};
+    Matrix<T> a(47, k, Layout::rows), b(k, wide, Layout::rows);
+    a.fill(numbers), b.fill(numbers);
+    for (const auto& [m, n] : {std::array<int64_t, 2>{17, wide}, {20, wide - 5}, {47, wide - 64}}) {
+        Matrix<T> expected(m, n, Layout::rows);
+        for (int64_t i = 0; i < m; ++i)  // which b is read for in other ways
+            cpu::gemm<T>(1, n, k, {a.memory.data() + i * k, k, 1}, b.in(),
+                         {expected.memory.data() + i * n, n, 1});
+        for (int threads : {1, 2, 3}) {
+            set_thread_count(threads);
+            on_every_isa([&] {
+                Matrix<T> c(m, n, Layout::rows);
+                cpu::gemm(m, n, k, a.in(), b.in(), c.out());
+                CHECK_MESSAGE(same_bits(c.memory, expected.memory),
+                              m << " x " << n << " threads " << threads);
+            });
+        }
+    }
+}
+
 TEST_CASE_TEMPLATE("gemm: a few columns against many of a transpose", T, float, double) {
     uint64_t seed = 20;
     for (const auto& [m, n, k] :

@@ -107,19 +107,39 @@ public:
         if (copies_ <= 0) return;
         const int64_t done = x_.copy.rows - copies_;
         constexpr int width = tile_columns<T>;
+        if (x_.copy.panels > 1) return finish_rows(done);
         pack_panel(width, width, copies_, x_.copy.from + done * x_.copy.row, 1, x_.copy.row,
                    x_.copy.to + done * width);
     }
 
 private:
+    static constexpr int64_t rows_ahead = 2;  // of several panels
+
     void copy() {
-        constexpr int64_t soon = 16;  // rows from being asked for to being copied
+        constexpr int64_t soon = 16;  // rows of one panel from being asked for to being copied
         const int64_t done = x_.copy.rows - copies_;
+        const bool across = x_.copy.panels > 1;
         tile_.from = x_.copy.from + done * x_.copy.row;
         tile_.to = x_.copy.to + done * tile_columns<T>;
-        tile_.ahead[0] = tile_.from + soon * x_.copy.row;
-        tile_.ahead_step[0] = x_.copy.row;
-        copies_ -= x_.k / steps;
+        tile_.to_step = across ? x_.copy.rows * tile_columns<T> : tile_columns<T>;
+        tile_.ahead[0] = tile_.from + (across ? rows_ahead : soon) * x_.copy.row;
+        tile_.ahead_step[0] = across ? tile_columns<T> : x_.copy.row;
+        if (across) tile_.copies = x_.copy.panels;
+        copies_ -= across ? 1 : x_.k / steps;
+    }
+    /// From row `done` on, across all panels.
+    void finish_rows(int64_t done) {
+        for (; done < x_.copy.rows; ++done) {
+            const T* from = x_.copy.from + done * x_.copy.row;
+            T* to = x_.copy.to + done * tile_columns<T>;
+            for (int64_t q = 0; q < x_.copy.panels; ++q) {
+                __builtin_prefetch(from + 2 * rows_ahead * x_.copy.row, 0, 2);
+                MERCER_UNROLL for (int j = 0; j < tile_vectors; ++j)
+                    Vec<T>::load(from + j * lanes<T>)
+                        .store(to + j * lanes<T>);
+                from += tile_columns<T>, to += x_.copy.rows * tile_columns<T>;
+            }
+        }
     }
     /// Where c's columns are strided.
     void through_copy(Micro<T> micro, int rows, T* c) {

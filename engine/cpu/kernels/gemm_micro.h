@@ -19,9 +19,10 @@ struct Tile : Operands<T> {
     int64_t next_row;
     const T* ahead[2];  // what comes later, a line of each for every few steps
     int64_t ahead_step[2];
-    const T* from;  // `copies` rows, ahead_step[0] apart, that go to `to`, one for every few steps
+    const T*
+        from;  // `copies` panel rows, ahead_step[0] apart, that go to `to`, to_step apart, one for every few steps
     T* to;
-    int64_t copies;
+    int64_t copies, to_step;
 };
 template <class T>
 using Micro = void (*)(const Tile<T>& tile);
@@ -52,6 +53,7 @@ void micro(const Tile<T>& tile) {
     const T* from = tile.from;
     T* to = tile.to;
     const bool ends = Where<T, rows, vectors>::b_ends && tile.b_end;
+    const int64_t to_step = tile.to_step;
     int64_t copies = tile.copies, k = tile.k - ends;
     // The loop's own arithmetic competes with fma for ports: a few steps per turn.
     for (; k >= steps; k -= steps) {
@@ -78,7 +80,7 @@ void micro(const Tile<T>& tile) {
                 V::load(from + j * w).store(to + j * w);
             }
             from += step0;
-            to += tile_columns<T>;
+            to += to_step;
         }
         ahead0 += step0;
         __builtin_prefetch(ahead1, 0, 2);
