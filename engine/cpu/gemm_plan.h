@@ -103,11 +103,10 @@ struct Plan {
     int64_t strip;        // rows of a strip
     bool by_columns;      // threads claim columns, and pack all of a; else rows, and share packed b
     bool b_apart;         // a b that is used where it is is copied first, its rows apart
-    bool b_own;  // but each thread packs a small b for itself, sooner than wait for another's
-    bool
-        long_rows;  // by columns: a claim's columns are packed together, row by row, those to come while these are met
-    bool a_once;         // by columns: all of a stays packed; else it is, kc steps at a time
-    int64_t grain;       // what claims begin at multiples of
+    bool b_own;      // but each thread packs a small b for itself, sooner than wait for another's
+    bool long_rows;  // by columns: a claim's are packed row by row, and those to come meanwhile
+    bool a_once;     // by columns: all of a stays packed; else it is, kc steps at a time
+    int64_t grain;   // what claims begin at multiples of
     int64_t unit, most;  // what a claim should be a multiple of, and at most
     int64_t least;       // and at least, where there are others
 };
