@@ -38,27 +38,37 @@ int normal_axis(const char* operation, int axis, int rank) {
     return normal;
 }
 
-int64_t require_shape(const char* operation, const Shape& shape) {
+namespace {
+/// What require_shape() does, and the strides of dense elements, in one pass: most tensors are small.
+int64_t lay_out(const char* operation, const Shape& shape, Strides& strides) {
+    strides = shape;
     int64_t n = 1;
     bool none = false;
-    for (int64_t size : shape) {
+    for (int i = shape.rank() - 1; i >= 0; --i) {
+        const int64_t size = shape[i];
         if (size < 0) throw ShapeError(operation, "negative size in " + to_string(shape));
         none |= size == 0;  // strides are to be had all the same
+        strides[i] = n;
         if (__builtin_mul_overflow(n, size + (size == 0), &n))
             throw ShapeError(operation, "too many elements in " + to_string(shape));
     }
     return none ? 0 : n;
 }
+}  // namespace
+
+int64_t require_shape(const char* operation, const Shape& shape) {
+    Strides strides;
+    return lay_out(operation, shape, strides);
+}
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
-    const int64_t n = require_shape("empty", shape);
+    Tensor t;
+    const int64_t n = lay_out("empty", shape, t.strides_);
     int64_t bytes;
     if (__builtin_mul_overflow(n, int64_t(size_of(dtype)), &bytes))
         throw ShapeError("empty", "too many bytes in " + mercer::to_string(shape));
-    Tensor t;
     t.storage_ = StorageRef::allocate(size_t(bytes));
     t.shape_ = shape;
-    t.strides_ = contiguous_strides(shape);
     t.dtype_ = dtype;
     if (instruments::on()) [[unlikely]]
         instruments::made(t);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/cpu/caches.h"
-#include "engine/cpu/layout.h"
 #include "engine/parallel.h"
 
 namespace mercer::cpu {

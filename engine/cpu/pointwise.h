@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/cpu/layout.h"
 #include "engine/tensor.h"
 
 namespace mercer::cpu {
@@ -39,16 +40,16 @@ struct PointwiseKernels {
 inline constexpr int64_t pointwise_piece = 1 << 14;
 
 /// Runs `kernel` over `elements` dense ones, at most a piece.
-template <size_t n>
-void run_dense(PointwiseFn kernel, int64_t elements, const void* const (&in)[n], void* out) {
-    static constexpr int64_t no_rows[n] = {};
+inline void run_dense(PointwiseFn kernel, int64_t elements, const void* const* in, void* out,
+                      const void* state = nullptr) {
+    static constexpr int64_t no_rows[Walk::max_operands] = {};
     static constexpr auto steps = [] {
-        std::array<int64_t, n> ones;
+        std::array<int64_t, Walk::max_operands> ones;
         ones.fill(1);
         return ones;
     }();
     void* const outputs[1] = {out};
-    kernel({1, elements, in, no_rows, steps.data(), outputs, 0, nullptr, false});
+    kernel({1, elements, in, no_rows, steps.data(), outputs, 0, state, false});
 }
 
 /// Runs `kernel` over `shape`; inputs have strides that broadcast to it, outputs are dense (or

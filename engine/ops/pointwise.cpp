@@ -16,6 +16,8 @@
 #include "engine/ops/rows.h"
 
 namespace mercer {
+const cpu::PointwiseKernels& add_kernels();
+
 namespace {
 
 cpu::PointwiseFn forward_for(const PointwiseOp& op, DType dtype) {
@@ -69,7 +71,8 @@ Tensor take(const Tensor& operand) { return std::move(const_cast<Tensor&>(operan
 // Few elements, dense and alike, as most small operands are: no strides to plan. Undefined if it is
 // not so.
 template <size_t n>
-Tensor pointwise_small(const PointwiseOp& op, const Tensor* const (&x)[n], unsigned dying) {
+Tensor pointwise_small(const PointwiseOp& op, std::span<const Tensor* const, n> x,
+                       const void* state, unsigned dying) {
     const Tensor& first = *x[0];
     const int64_t elements = first.count();
     if (elements > cpu::pointwise_piece || !is_floating(first.dtype())) return {};
@@ -79,17 +82,15 @@ Tensor pointwise_small(const PointwiseOp& op, const Tensor* const (&x)[n], unsig
     const OperationScope scope(op.name, std::span<const Tensor* const>(x));
     const int over = taken_over(x, dying, first.shape());
     const DType dtype = first.dtype();
-    const void* in[n];
-    for (size_t k = 0; k < n; ++k) in[k] = x[k]->raw();
+    const void* in[max_pointwise_inputs];
+    for (size_t k = 0; k < x.size(); ++k) in[k] = x[k]->raw();
     Tensor y = over < 0 ? Tensor::empty(first.shape(), dtype) : take(*x[size_t(over)]);
-    cpu::run_dense(op.kernels().forward[dtype == DType::f64], elements, in, y.raw());
+    cpu::run_dense(op.kernels().forward[dtype == DType::f64], elements, in, y.raw(), state);
     return y;
 }
 
-}  // namespace
-
-Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const void* state,
-                 unsigned dying) {
+Tensor pointwise_any(const PointwiseOp& op, std::span<const Tensor* const> x, const void* state,
+                     unsigned dying) {
     const OperationScope scope(op.name, x);
     const cpu::PointwiseFn kernel = forward_for(op, x[0]->dtype());
     const Shape shape = common_shape(op, x);
@@ -104,6 +105,20 @@ Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const 
                        {&y, 1}, state);
     if (over >= 0) take(*x[size_t(over)]);
     return y;
+}
+
+template <size_t n>
+Tensor pointwise_of(const PointwiseOp& op, std::span<const Tensor* const, n> x, const void* state,
+                    unsigned dying) {
+    if (Tensor y = pointwise_small(op, x, state, dying); y.defined()) return y;
+    return pointwise_any(op, x, state, dying);
+}
+
+}  // namespace
+
+Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const void* state,
+                 unsigned dying) {
+    return pointwise_of(op, x, state, dying);
 }
 
 Tensor pointwise_sum(const PointwiseOp& op, std::span<const Tensor* const> x, int axes,
@@ -194,11 +209,15 @@ void add_in_place(Tensor& a, const Tensor& b) {
     const WatchedScope scope("add", {&b});
     if (instruments::on()) [[unlikely]]
         instruments::made(a);
-    const cpu::PointwiseKernels& kernels = pointwise_op("add").kernels();
+    const cpu::PointwiseKernels& kernels = add_kernels();
+    const cpu::PointwiseFn kernel = kernels.forward[a.dtype() == DType::f64];
+    if (a.count() <= cpu::pointwise_piece && b.is_contiguous()) {
+        const void* const in[] = {a.raw(), b.raw()};
+        return cpu::run_dense(kernel, a.count(), in, a.raw());
+    }
     const Tensor* const x[] = {&a, &b};
     const Strides strides[] = {a.strides(), b.strides()};
-    cpu::run_pointwise(kernels.forward[a.dtype() == DType::f64], kernels.cost, a.shape(), x,
-                       strides, {&a, 1}, nullptr);
+    cpu::run_pointwise(kernel, kernels.cost, a.shape(), x, strides, {&a, 1}, nullptr);
 }
 
 unsigned pointwise_needs(const PointwiseOp& op) { return op.kernels().needs; }
@@ -246,10 +265,9 @@ const PointwiseOp& pointwise_op(std::string_view name) {
                      "no pointwise operation is called '" + std::string(name) + "'");
 }
 
-#define MERCER_APPLY(name, dying)                                                  \
-    Tensor y = pointwise_small(builtin::name##_op, operands, dying);               \
-    if (!y.defined()) y = pointwise(builtin::name##_op, operands, nullptr, dying); \
-    instruments::settle();                                                         \
+#define MERCER_APPLY(name, dying)                                                     \
+    Tensor y = pointwise_of(builtin::name##_op, std::span(operands), nullptr, dying); \
+    instruments::settle();                                                            \
     return y;
 #define MERCER_UNARY(name, X, dying)           \
     Tensor name(X x) {                         \
