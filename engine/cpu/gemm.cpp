@@ -187,7 +187,7 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
     }
     if (x.lanes) return multiply_in_lanes(table, x, threads);
     if (threads == 1 && is_small<T>(x.m, x.n, x.k, x.a, x.b, x.c)) {
-        multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare, false, next);
+        multiply_small(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare, next);
         return finish(x);
     }
     const bool few = (x.m <= 2 || (x.m <= 16 && is_far<T>(table, x.n, x.k) &&
@@ -351,12 +351,12 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
     if (!lanes && !after.any() && !gemm_by_openblas()) {
         const GemmTable<T>& table = table_of(T{});
         if (n > 1 && is_small<T>(m, n, k, a, b, c))
-            return multiply_in_place(table, m, n, k, a, b, c, accumulate);
+            return multiply_small(table, m, n, k, a, b, c, accumulate);
         // A column: cᵀ = bᵀaᵀ.
         const MatrixView<const T> at{a.data, a.col, a.row}, bt{b.data, b.col, b.row};
         const MatrixView<T> ct{c.data, c.col, c.row};
         if (n == 1 && is_small<T>(n, m, k, bt, at, ct))
-            return multiply_in_place(table, n, m, k, bt, at, ct, accumulate);
+            return multiply_small(table, n, m, k, bt, at, ct, accumulate);
     }
     multiply_batch<T>(1, m, n, k, a, nullptr, b, nullptr, c, nullptr, accumulate, after, order);
 }

@@ -69,12 +69,31 @@ void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t 
     table.multiply(block);
 }
 
-/// Whether L1 holds everything and nothing is to be rearranged: making a plan would take longer than the product.
+/// Whether L1 holds everything and nothing but a transposed b is to be rearranged: making a plan would take longer than the
+/// product.
 template <class T>
 bool is_small(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
               const MatrixView<const T>& b, const MatrixView<T>& c) {
     return uint64_t(m - 1) < small && uint64_t(n - 1) < small && uint64_t(k - 1) < small &&
-           c.col == 1 && (a.col == 1 || a.row == 1) && b.col == 1 && (n <= line<T> || b.row >= n);
+           c.col == 1 && (a.col == 1 || a.row == 1) &&
+           (b.col == 1 ? n <= line<T> || b.row >= n : b.row == 1);
+}
+
+/// c (+)= a·b for what is_small().
+template <class T>
+void multiply_small(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
+                    const MatrixView<const T>& a, const MatrixView<const T>& b,
+                    const MatrixView<T>& c, bool accumulate, int64_t spare = 0,
+                    const T* const* next = nullptr) {
+    if (b.col == 1)
+        return multiply_in_place(table, m, n, k, a, b, c, accumulate, spare, false, next);
+    alignas(64) T panel[small * 2 * line<T>];  // none is wider than two lines
+    for (int64_t j = 0; j < n; j += table.nr) {
+        const int64_t columns = std::min<int64_t>(table.nr, n - j), more = overhang(table, columns);
+        table.pack_columns(columns, k, b.data + j * b.col, b.row, b.col, panel);
+        multiply_in_place<T>(table, m, columns, k, a, {panel, columns + more, 1},
+                             {c.data + j, c.row, 1}, accumulate, more);
+    }
 }
 
 }  // namespace mercer::cpu
