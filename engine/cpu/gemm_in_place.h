@@ -1,4 +1,4 @@
-// One thread's product of operands that are used where they are.
+// One thread's product of operands that are used where they are, or nearly: a small transposed b goes through one panel.
 #pragma once
 
 #include <algorithm>

@@ -89,8 +89,7 @@ private:
                 const auto [begin, end] = rows_of(found);
                 if (begin >= end) break;
                 const int64_t count = share_of(end - begin),
-                              cut = turn == 0 ? begin + count
-                                              : (end - count) / plan_.grain * plan_.grain;
+                              cut = turn == 0 ? begin + count : round_up(end - count, plan_.grain);
                 const uint64_t edge = uint64_t(divide_up(cut, plan_.grain)),
                                rest = turn == 0 ? edge << 32 | (found & 0xffffffff)
                                                 : (found >> 32 << 32) | edge;
@@ -288,7 +287,8 @@ private:
         }
     }
 
-    /// One claim's columns, and meanwhile the rows of b to come are packed, if they are whole panels and the tiles long enough.
+    /// One claim's columns, and meanwhile the rows of b to come are packed, if they are whole panels and the tiles long enough:
+    /// else before they are met.
     void multiply_long_rows(GemmBlock<T>& block, const Claim& now, const Claim& next, int64_t p) {
         const int64_t size = plan_.most * plan_.kc;
         if (there_.first != now.first || there_.count != now.count)
@@ -320,10 +320,11 @@ private:
     const Plan& plan_;
     Scratch scratch_;
     T* strips_ = nullptr;  // a's packed rows: of a claim, or (by columns) all
-    T* own_ = nullptr;     // panels that no other thread uses; by columns: one in use, and the next
-    Claim there_{};        // of long rows: what is packed in one half of own_
-    int64_t half_ = 0;     // which
-    bool first_ = true;    // claim, in which own panels are packed
+    T* own_ =
+        nullptr;  // panels that no other thread uses; by columns: one (of long rows, a claim's) in use, and the next
+    Claim there_{};      // of long rows: what is packed in one half of own_
+    int64_t half_ = 0;   // which
+    bool first_ = true;  // claim, in which own panels are packed
     int64_t number_;
 };
 

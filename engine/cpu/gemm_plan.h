@@ -104,7 +104,7 @@ struct Plan {
     bool by_columns;      // threads claim columns, and pack all of a; else rows, and share packed b
     bool b_apart;         // a b that is used where it is is copied first, its rows apart
     bool b_own;      // but each thread packs a small b for itself, sooner than wait for another's
-    bool long_rows;  // by columns: a claim's are packed row by row, and those to come meanwhile
+    bool long_rows;  // by columns: a claim's are packed together, while those before are met
     bool a_once;     // by columns: all of a stays packed; else it is, kc steps at a time
     int64_t grain;   // what claims begin at multiples of
     int64_t unit, most;  // what a claim should be a multiple of, and at most
@@ -162,7 +162,8 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     constexpr int64_t depth = 128;
     plan.long_rows = low_tile && plan.by_columns && !plan.a_direct && plan.packed_from == 0 &&
                      x.b.col == 1 && x.b.row * size % 8192 == 0 && x.m <= 10 * mr &&
-                     x.k >= 2 * depth && is_far<T>(table, x.n, x.k);
+                     x.k >= 2 * depth && x.m * x.k * size <= caches().l3 / 4 &&
+                     is_far<T>(table, x.n, x.k);
     if (plan.long_rows) plan.kc = depth;
     plan.a_once = plan.long_rows || (plan.by_columns && x.m * x.k * size <= l2 / 2);
     plan.grain = plan.by_columns ? nr : x.m >> 32 ? mr : 1;

@@ -182,22 +182,29 @@ TEST_CASE_TEMPLATE("gemm: few strips by a far b whose rows lie pairs of pages ap
                    double) {
     const Restore restore;
     constexpr int64_t wide = 8192 / sizeof(T);
-    const int64_t k = std::min<int64_t>(cpu::caches().l3 / 4 / 8192, 2048) + 37;
+    const int64_t beyond = cpu::caches().l3 / 4 / 8192 / 128 * 128 + 256;  // whole pieces
     Numbers numbers{9};
-    Matrix<T> a(47, k, Layout::rows), b(k, wide, Layout::rows);
+    Matrix<T> a(39, beyond + 37, Layout::rows), b(beyond + 37, wide, Layout::rows);
     a.fill(numbers), b.fill(numbers);
-    for (const auto& [m, n] : {std::array<int64_t, 2>{17, wide}, {20, wide - 5}, {47, wide - 64}}) {
-        Matrix<T> expected(m, n, Layout::rows);
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{17, wide, beyond},
+                                  {20, wide - 5, beyond},
+                                  {20, wide - 5, beyond + 37},
+                                  {39, wide - 64, beyond + 37}}) {
+        const bool accumulate = m == 20;
+        Matrix<T> before(m, n, m == 39 ? Layout::both : Layout::rows);
+        before.fill(numbers);
+        Matrix<T> expected = before;
         for (int64_t i = 0; i < m; ++i)  // which b is read for in other ways
-            cpu::gemm<T>(1, n, k, {a.memory.data() + i * k, k, 1}, b.in(),
-                         {expected.memory.data() + i * n, n, 1});
-        for (int threads : {1, 2, 3}) {
+            cpu::gemm<T>(1, n, k, {a.memory.data() + i * a.row, a.row, 1}, b.in(),
+                         {expected.memory.data() + i * expected.row, expected.row, expected.col},
+                         accumulate);
+        for (int threads : {1, 2, 3, 7}) {
             set_thread_count(threads);
             on_every_isa([&] {
-                Matrix<T> c(m, n, Layout::rows);
-                cpu::gemm(m, n, k, a.in(), b.in(), c.out());
+                Matrix<T> c = before;
+                cpu::gemm(m, n, k, a.in(), b.in(), c.out(), accumulate);
                 CHECK_MESSAGE(same_bits(c.memory, expected.memory),
-                              m << " x " << n << " threads " << threads);
+                              m << " x " << n << " x " << k << " threads " << threads);
             });
         }
     }

@@ -111,7 +111,7 @@ MERCER_INLINE void clear_lanes(Lanes<T>* sum) {
 /// `asked` rows from `ahead` on, as far apart as a's, are asked for.
 template <class T, int rows, int columns>
 MERCER_INLINE void lane_sums(int64_t k, const T* a, int64_t a_row, const T* b, int64_t n,
-                             Lanes<T>* sum, const T* ahead = nullptr, int asked = 0) {
+                             Lanes<T>* sum, const T* ahead, int asked) {
     using V = Vec<T>;
     constexpr int w = V::lanes, l = sum_lanes<T>, parts = lane_parts<T>, groups = (rows + 2) / 3;
     const T* group[groups];  // every third row, as in Rowwise
@@ -182,9 +182,9 @@ void lane_tile(int64_t k, const T* a, int64_t a_row, const T* b, int64_t n, T* o
     if constexpr (columns == 1 && rows == 16) {
         // Half as many rows at a time: they come faster from L2.
         MERCER_UNROLL for (int i = 0; i < rows; i += rows / 2)
-            lane_sums<T, rows / 2, 1>(k, a + i * a_row, a_row, b, n, sum + i);
+            lane_sums<T, rows / 2, 1>(k, a + i * a_row, a_row, b, n, sum + i, a, 0);
     } else {
-        lane_sums<T, rows, columns>(k, a, a_row, b, n, sum);
+        lane_sums<T, rows, columns>(k, a, a_row, b, n, sum, a, 0);
     }
     join_sums<T, elements>(sum, out);
 }
