@@ -91,8 +91,11 @@ void multiply_small(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
     for (int64_t j = 0; j < n; j += table.nr) {
         const int64_t columns = std::min<int64_t>(table.nr, n - j), more = overhang(table, columns);
         table.pack_columns(columns, k, b.data + j * b.col, b.row, b.col, panel);
+        // Each panel asks for as much of the next b, and the first for all of the next a.
+        const T* const part[] = {next && j == 0 ? next[0] : nullptr,
+                                 next && next[1] ? next[1] + j * k : nullptr};
         multiply_in_place<T>(table, m, columns, k, a, {panel, columns + more, 1},
-                             {c.data + j, c.row, 1}, accumulate, more);
+                             {c.data + j, c.row, 1}, accumulate, more, false, part);
     }
 }
 
