@@ -39,7 +39,7 @@ int normal_axis(const char* operation, int axis, int rank) {
 }
 
 namespace {
-/// What require_shape() does, and the strides of dense elements, in one pass: most tensors are small.
+/// The elements of a shape and the strides of dense ones, in one pass: most tensors are small.
 int64_t lay_out(const char* operation, const Shape& shape, Strides& strides) {
     strides = shape;
     int64_t n = 1;
@@ -59,6 +59,11 @@ int64_t lay_out(const char* operation, const Shape& shape, Strides& strides) {
 int64_t require_shape(const char* operation, const Shape& shape) {
     Strides strides;
     return lay_out(operation, shape, strides);
+}
+Strides contiguous_strides(const Shape& shape) {
+    Strides strides;
+    lay_out("contiguous_strides", shape, strides);
+    return strides;
 }
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
@@ -134,10 +139,9 @@ Tensor Tensor::copy_of(const void* data, int64_t n, const Shape& shape, DType dt
 
 Tensor Tensor::wrap(void* data, const Shape& shape, DType dtype, std::function<void()> release) {
     Tensor t;
-    t.storage_ = StorageRef::wrap(data, size_t(require_shape("wrap", shape)) * size_of(dtype),
-                                  std::move(release));
+    const int64_t n = lay_out("wrap", shape, t.strides_);
+    t.storage_ = StorageRef::wrap(data, size_t(n) * size_of(dtype), std::move(release));
     t.shape_ = shape;
-    t.strides_ = contiguous_strides(shape);
     t.dtype_ = dtype;
     return t;
 }

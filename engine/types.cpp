@@ -33,13 +33,6 @@ int64_t count(const Shape& shape) {
     return n;
 }
 
-Strides contiguous_strides(const Shape& shape) {
-    Strides strides = Dims::filled(shape.rank(), 1);
-    for (int i = shape.rank() - 2; i >= 0; --i)
-        strides[i] = strides[i + 1] * (shape[i + 1] < 1 ? 1 : shape[i + 1]);
-    return strides;
-}
-
 std::string to_string(const Dims& dims) {
     std::string text = "(";
     for (int i = 0; i < dims.rank(); ++i) text += (i ? "," : "") + std::to_string(dims[i]);

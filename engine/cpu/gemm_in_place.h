@@ -1,10 +1,11 @@
-// One thread's product of operands that are used where they are, or nearly: a small transposed b goes through one panel.
+// One thread's product of operands that are used where they are; but a small transposed b goes through one panel.
 #pragma once
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
 
+#include "engine/cpu/gemm_panel.h"
 #include "engine/cpu/gemm_plan.h"
 #include "engine/scratch.h"
 
@@ -89,13 +90,14 @@ void multiply_small(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
         return multiply_in_place(table, m, n, k, a, b, c, accumulate, spare, false, next);
     alignas(64) T panel[small * 2 * line<T>];  // none is wider than two lines
     for (int64_t j = 0; j < n; j += table.nr) {
-        const int64_t columns = std::min<int64_t>(table.nr, n - j), more = overhang(table, columns);
+        const int64_t columns = std::min<int64_t>(table.nr, n - j),
+                      width = panel_width(table, columns);
         table.pack_columns(columns, k, b.data + j * b.col, b.row, b.col, panel);
         // Each panel asks for as much of the next b, and the first for all of the next a.
         const T* const part[] = {next && j == 0 ? next[0] : nullptr,
                                  next && next[1] ? next[1] + j * k : nullptr};
-        multiply_in_place<T>(table, m, columns, k, a, {panel, columns + more, 1},
-                             {c.data + j, c.row, 1}, accumulate, more, false, part);
+        multiply_in_place<T>(table, m, columns, k, a, {panel, width, 1}, {c.data + j, c.row, 1},
+                             accumulate, width - columns, false, part);
     }
 }
 

@@ -247,13 +247,12 @@ private:
             block.ahead[0] = block.ahead[1] = {};
         }
         if (from + n <= plan_.packed_from) return;
-        if (plan_.long_rows) {
-            block.c = c + from * x_.c.col;
-            multiply_long_rows(block, now, next, p);
-            return last ? finish(part(x_, i, m, from, n)) : void();
-        }
         block.b_packed = true;
         block.rows_outer = false;
+        if (plan_.long_rows) {
+            block.c = c + from * x_.c.col;
+            return multiply_long_rows(block, now, next, p);
+        }
         const int64_t first = std::max<int64_t>(0, from - plan_.packed_from) / t_.nr;
         const int64_t count = divide_up(from + n - plan_.packed_from, t_.nr) - first;
         // Threads begin at different panels, so that each finds the others' packed.
@@ -294,7 +293,6 @@ private:
         if (there_.first != now.first || there_.count != now.count)
             t_.pack_columns(now.count, block.k, x_.b.data + p * x_.b.row + now.first, x_.b.row, 1,
                             own_ + half_ * size);
-        block.b_packed = true;
         block.b = own_ + half_ * size;
         block.n = now.count;
         const bool last = p + plan_.kc >= x_.k;
@@ -306,6 +304,7 @@ private:
             block.copy = {x_.b.data + q * x_.b.row + there_.first, own_ + half_ * size, x_.b.row,
                           steps_at(q), there_.count / t_.nr};
         t_.multiply(block);
+        if (last) finish(part(x_, 0, x_.m, now.first, now.count));
     }
 
     /// Whether a thread that shares panels begins with this one, and should not find it begun.
@@ -320,11 +319,10 @@ private:
     const Plan& plan_;
     Scratch scratch_;
     T* strips_ = nullptr;  // a's packed rows: of a claim, or (by columns) all
-    T* own_ =
-        nullptr;  // panels that no other thread uses; by columns: one (of long rows, a claim's) in use, and the next
-    Claim there_{};      // of long rows: what is packed in one half of own_
-    int64_t half_ = 0;   // which
-    bool first_ = true;  // claim, in which own panels are packed
+    T* own_ = nullptr;     // panels of its own; by columns: one (a claim's) in use, and the next
+    Claim there_{};        // of long rows: what is packed in one half of own_
+    int64_t half_ = 0;     // which
+    bool first_ = true;    // claim, in which own panels are packed
     int64_t number_;
 };
 

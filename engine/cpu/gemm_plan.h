@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <numeric>
 
@@ -88,11 +89,16 @@ const T* last_row(const GemmTable<T>& table, int64_t n, int64_t k, const MatrixV
     return to;
 }
 
+/// Whether a tile has no time for what a higher one has beside its fma.
+template <class T>
+bool is_low(const GemmTable<T>& table) {
+    return table.mr < 8;
+}
 /// Whether b is too much for L3, beside what others keep there.
 template <class T>
 bool is_far(const GemmTable<T>& table, int64_t n, int64_t k) {
     const int64_t bytes = n * k * int64_t(sizeof(T));
-    return table.mr < 8 ? bytes >= caches().l3 / 4 : bytes > caches().l3 / 2;
+    return is_low(table) ? bytes >= caches().l3 / 4 : bytes > caches().l3 / 2;
 }
 
 /// How a product is cut.
@@ -123,7 +129,7 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     const bool a_small = (x.a.col * (x.k - 1) + x.m) * size <= caches().l1 / 2;
     // A low tile has no time for rows of b that crowd a few sets of L1. Where many rows of a meet them, they are copied apart;
     // where they come from L2 soon enough they are left; and packing both is dearer, but for large products.
-    const bool low_tile = mr < 8;
+    const bool low_tile = is_low(table);
     const int64_t crowd = low_tile ? crowding(x.b.row * size, x.k) : 0;
     plan.b_apart = crowd > 8 && x.m >= 16 * mr * std::max<int64_t>(threads, 2) && x.a.col == 1 &&
                    x.k <= plan.kc;  // as multiply_pieces takes them
@@ -159,7 +165,8 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
                                                         : b_bytes * threads <= caches().l3 / 2 &&
                                                               x.m >= 16 * mr * threads);
     // Few strips have no time to copy a panel, and what is left comes slowly where its rows lie whole pairs of pages apart.
-    constexpr int64_t depth = 128;
+    // A tile copies one row of all a claim's panels; two blocks of so many rows are half of L2.
+    const int64_t depth = int64_t(std::sqrt(double(l2 / 4 * table.steps / (nr * size)))) / 8 * 8;
     plan.long_rows = low_tile && plan.by_columns && !plan.a_direct && plan.packed_from == 0 &&
                      x.b.col == 1 && x.b.row * size % 8192 == 0 && x.m <= 10 * mr &&
                      x.k >= 2 * depth && x.m * x.k * size <= caches().l3 / 4 &&

@@ -16,8 +16,6 @@
 #include "engine/ops/rows.h"
 
 namespace mercer {
-const cpu::PointwiseKernels& add_kernels();
-
 namespace {
 
 cpu::PointwiseFn forward_for(const PointwiseOp& op, DType dtype) {
@@ -69,7 +67,7 @@ int taken_over(std::span<const Tensor* const> x, unsigned dying, const Shape& sh
 Tensor take(const Tensor& operand) { return std::move(const_cast<Tensor&>(operand)); }
 
 // Few elements, dense and alike, as most small operands are: no strides to plan. Undefined if it is
-// not so.
+// not so. Loops over as many operands as there are known to be save a tenth of an operation on eight elements.
 template <size_t n>
 Tensor pointwise_small(const PointwiseOp& op, std::span<const Tensor* const, n> x,
                        const void* state, unsigned dying) {
@@ -205,21 +203,6 @@ PointwiseGradients pointwise_second(const PointwiseOp& op, const Tensor& g,
     return derivatives(op, op.kernels().second, g, x, y, c, 1 + x.size(), wanted, state);
 }
 
-void add_in_place(Tensor& a, const Tensor& b) {
-    const WatchedScope scope("add", {&b});
-    if (instruments::on()) [[unlikely]]
-        instruments::made(a);
-    const cpu::PointwiseKernels& kernels = add_kernels();
-    const cpu::PointwiseFn kernel = kernels.forward[a.dtype() == DType::f64];
-    if (a.count() <= cpu::pointwise_piece && b.is_contiguous()) {
-        const void* const in[] = {a.raw(), b.raw()};
-        return cpu::run_dense(kernel, a.count(), in, a.raw());
-    }
-    const Tensor* const x[] = {&a, &b};
-    const Strides strides[] = {a.strides(), b.strides()};
-    cpu::run_pointwise(kernel, kernels.cost, a.shape(), x, strides, {&a, 1}, nullptr);
-}
-
 unsigned pointwise_needs(const PointwiseOp& op) { return op.kernels().needs; }
 int pointwise_arity(const PointwiseOp& op) { return op.kernels().arity; }
 int pointwise_cost(const PointwiseOp& op) { return int(op.kernels().cost); }
@@ -263,6 +246,21 @@ const PointwiseOp& pointwise_op(std::string_view name) {
         if (info.pointwise && info.name == name) return *info.pointwise;
     throw ValueError("pointwise_op",
                      "no pointwise operation is called '" + std::string(name) + "'");
+}
+
+void add_in_place(Tensor& a, const Tensor& b) {
+    const WatchedScope scope("add", {&b});
+    if (instruments::on()) [[unlikely]]
+        instruments::made(a);
+    const cpu::PointwiseKernels& kernels = builtin::add_op.kernels();
+    const cpu::PointwiseFn kernel = kernels.forward[a.dtype() == DType::f64];
+    if (a.count() <= cpu::pointwise_piece && b.is_contiguous()) {
+        const void* const in[] = {a.raw(), b.raw()};
+        return cpu::run_dense(kernel, a.count(), in, a.raw());
+    }
+    const Tensor* const x[] = {&a, &b};
+    const Strides strides[] = {a.strides(), b.strides()};
+    cpu::run_pointwise(kernel, kernels.cost, a.shape(), x, strides, {&a, 1}, nullptr);
 }
 
 #define MERCER_APPLY(name, dying)                                                     \

@@ -12,6 +12,7 @@
 
 #include "engine/cpu/caches.h"
 #include "engine/cpu/gemm_panel.h"
+#include "engine/cpu/gemm_plan.h"
 #include "engine/isa.h"
 #include "engine/parallel.h"
 #include "tests/engine/gemm_promise.h"
@@ -182,7 +183,15 @@ TEST_CASE_TEMPLATE("gemm: few strips by a far b whose rows lie pairs of pages ap
                    double) {
     const Restore restore;
     constexpr int64_t wide = 8192 / sizeof(T);
-    const int64_t beyond = cpu::caches().l3 / 4 / 8192 / 128 * 128 + 256;  // whole pieces
+    const auto plan = [](int64_t m, int64_t n, int64_t k, int64_t threads) {
+        const T* const none = nullptr;
+        return cpu::plan_for<T>(
+            cpu::gemm_kernels<T>(),
+            {m, n, k, {none, k, 1}, {none, wide, 1}, {nullptr, n, 1}, false, nullptr, {none, 0, 0}},
+            threads);
+    };
+    const int64_t far = cpu::caches().l3 / 4 / 8192 + 1, piece = plan(17, wide, 2 * far, 1).kc,
+                  beyond = cpu::round_up(far, piece) + piece;
     Numbers numbers{9};
     Matrix<T> a(39, beyond + 37, Layout::rows), b(beyond + 37, wide, Layout::rows);
     a.fill(numbers), b.fill(numbers);
@@ -191,20 +200,23 @@ TEST_CASE_TEMPLATE("gemm: few strips by a far b whose rows lie pairs of pages ap
                                   {20, wide - 5, beyond + 37},
                                   {39, wide - 64, beyond + 37}}) {
         const bool accumulate = m == 20;
+        const cpu::Epilogue<T> after =
+            m == 17 ? cpu::Epilogue<T>{T(0.5), b.memory.data()} : cpu::Epilogue<T>{};
         Matrix<T> before(m, n, m == 39 ? Layout::both : Layout::rows);
         before.fill(numbers);
         Matrix<T> expected = before;
         for (int64_t i = 0; i < m; ++i)  // which b is read for in other ways
             cpu::gemm<T>(1, n, k, {a.memory.data() + i * a.row, a.row, 1}, b.in(),
                          {expected.memory.data() + i * expected.row, expected.row, expected.col},
-                         accumulate);
+                         accumulate, after);
         for (int threads : {1, 2, 3, 7}) {
             set_thread_count(threads);
             on_every_isa([&] {
                 Matrix<T> c = before;
-                cpu::gemm(m, n, k, a.in(), b.in(), c.out(), accumulate);
+                cpu::gemm(m, n, k, a.in(), b.in(), c.out(), accumulate, after);
                 CHECK_MESSAGE(same_bits(c.memory, expected.memory),
                               m << " x " << n << " x " << k << " threads " << threads);
+                CHECK(plan(m, n, k, threads).long_rows == is_low(cpu::gemm_kernels<T>()));
             });
         }
     }

@@ -24,24 +24,16 @@ void lane_piece(int64_t k, const T* a, int64_t a_row, const T* b, int64_t n, Lan
             sum[i * columns + j][h];
 }
 
-/// Rows to come, of which each tile asks for some.
-template <class T>
-struct LanesAhead {
-    const T* row;
-    int each;
-    int64_t left;
-};
-/// The same for m rows of a group of columns.
+/// The same for m rows of a group of columns. Each tile asks for `asked` rows from `ahead` on, and moves it.
 template <class T, int columns>
 void lane_pieces(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b,
-                 Lanes<T>* kept, LanesAhead<T>& ahead) {
+                 Lanes<T>* kept, const T*& ahead, int asked) {
     constexpr int most = lane_elements / columns;
     for (int64_t i = 0; i < m;) {
         const bool whole = m - i >= most;
         const auto run = whole ? lane_piece<T, most, columns> : lane_piece<T, 1, columns>;
-        const int asked = ahead.left < ahead.each ? int(ahead.left) : ahead.each;
-        run(k, a + i * a_row, a_row, b, n, kept + i * few_columns, ahead.row, asked);
-        ahead.row += asked * a_row, ahead.left -= asked;
+        run(k, a + i * a_row, a_row, b, n, kept + i * few_columns, ahead, asked);
+        ahead += asked * a_row;
         i += whole ? most : 1;
     }
 }
@@ -62,14 +54,14 @@ void multiply_lanes_far(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_r
             for (int64_t p = 0; p < k; p += piece) {
                 const int64_t steps = k - p < piece ? k - p : piece;
                 const bool last = steps == k - p;
-                // The piece to come, spread over this one's tiles, of which a whole block has n.
-                const int64_t then = last ? m - i - rows : rows;
-                LanesAhead<T> ahead{last ? from + block * a_row : from + p + piece,
-                                    n < block ? 2 : 1, then < block ? then : block};
+                // The piece to come, spread over this one's tiles, of which a whole block has n; some ask for rows of the
+                // block after it, which is sooner than it must be and no slower.
+                const T* ahead = last ? from + block * a_row : from + p + piece;
+                const int asked = last && m - i < 2 * block ? 0 : n < block ? 2 : 1;
                 for_each_group(n, [&](int j, int count) {
                     const auto run = count == 3 ? lane_pieces<T, 3> : lane_pieces<T, 2>;
                     run(rows, n, steps, from + p, a_row, b + p * n + j * sum_lanes<T>, kept + j,
-                        ahead);
+                        ahead, asked);
                 });
             }
             for (int64_t r = 0; r < rows; ++r) {

@@ -19,8 +19,7 @@ struct Tile : Operands<T> {
     int64_t next_row;
     const T* ahead[2];  // what comes later, a line of each for every few steps
     int64_t ahead_step[2];
-    const T*
-        from;  // `copies` panel rows, ahead_step[0] apart, that go to `to`, to_step apart, one for every few steps
+    const T* from;  // `copies` panel rows, ahead_step[0] apart, that go to `to`, to_step apart
     T* to;
     int64_t copies, to_step;
 };
