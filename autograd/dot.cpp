@@ -19,10 +19,6 @@ std::string quoted(const std::string& text) {
     return out + '"';
 }
 
-std::string value_text(const Tape& tape, uint32_t id) {
-    return std::string(name_of(tape.dtype_of(id))) + to_string(tape.shape_of(id));
-}
-
 std::string line(const std::string& id, const std::string& label, const std::string& style) {
     return "  " + id + " [label=" + quoted(label) + style + "];\n";
 }
@@ -37,7 +33,7 @@ std::string to_dot(const Tape& tape) {
         const std::string node = "op" + std::to_string(i);
         std::string label = o.name;
         for (const uint32_t id : o.outputs) {
-            label += '\n' + value_text(tape, id);
+            label += '\n' + to_string(tape.dtype_of(id), tape.shape_of(id));
             maker[id] = node;
         }
         if (o.dropped)
@@ -53,7 +49,9 @@ std::string to_dot(const Tape& tape) {
                 out += line(from, "constant", ", style=dashed");
             } else if (maker[id].empty()) {
                 from = maker[id] = "leaf" + std::to_string(id);
-                out += line(from, "leaf " + std::to_string(id) + '\n' + value_text(tape, id),
+                out += line(from,
+                            "leaf " + std::to_string(id) + '\n' +
+                                to_string(tape.dtype_of(id), tape.shape_of(id)),
                             ", shape=ellipse");
             } else {
                 from = maker[id];

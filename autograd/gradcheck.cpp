@@ -92,9 +92,8 @@ GradcheckReport gradcheck(VarFunction f, std::span<const Tensor> inputs,
     std::vector<Var> constants;
     for (const Tensor& t : inputs) {
         if (t.dtype() != DType::f64)
-            throw DTypeError(
-                "gradcheck",
-                "needs f64 inputs, got " + std::string(name_of(t.dtype())) + to_string(t.shape()));
+            throw DTypeError("gradcheck",
+                             "needs f64 inputs, got " + to_string(t.dtype(), t.shape()));
         x.push_back(t);
         constants.emplace_back(t);
     }

@@ -35,10 +35,6 @@ void read_environment() {
     if (from_environment == FiniteCheck::off) --instruments::active;  // which began at 1
 }
 
-std::string describe(const Tensor& t) {
-    return std::string(name_of(t.dtype())) + to_string(t.shape());
-}
-
 Dims unravel(int64_t at, const Shape& shape) {
     Dims index = Dims::filled(shape.rank(), 0);
     for (int axis = shape.rank() - 1; axis >= 0; --axis) {
@@ -84,9 +80,10 @@ std::string about_operands(const OperationFrame& frame, bool infinities) {
     for (size_t k = 0; k < frame.operand_count; ++k) {
         const Tensor& x = *frame.operands[k];
         if (const auto bad = find_bad(x, infinities))
-            return "operand " + std::to_string(k) + ", " + describe(x) + ", already had " +
-                   std::to_string(bad->count) + ", the first at " + to_string(bad->first);
-        if (x.defined()) list += (list.empty() ? "" : ", ") + describe(x);
+            return "operand " + std::to_string(k) + ", " + to_string(x.dtype(), x.shape()) +
+                   ", already had " + std::to_string(bad->count) + ", the first at " +
+                   to_string(bad->first);
+        if (x.defined()) list += (list.empty() ? "" : ", ") + to_string(x.dtype(), x.shape());
     }
     return "its operands " + list + " had none";
 }
@@ -119,7 +116,7 @@ void instruments::check_results(const OperationFrame& frame) {
         const auto bad = find_bad(t, infinities);
         if (!bad) continue;
         std::string text = std::to_string(bad->count) + " of the " + std::to_string(t.count()) +
-                           " elements of its result " + describe(t) + " are " +
+                           " elements of its result " + to_string(t.dtype(), t.shape()) + " are " +
                            (infinities ? "NaN or infinite" : "NaN") + ", the first at " +
                            to_string(bad->first) + "; " + about_operands(frame, infinities);
         for (const OperationFrame* f = frame.outer; f; f = f->outer) {

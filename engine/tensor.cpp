@@ -225,16 +225,6 @@ Tensor Tensor::view(const Shape& shape, const Strides& strides, int64_t offset) 
     return t;
 }
 
-Tensor Tensor::transposed() const {
-    if (rank() < 2)
-        throw ShapeError("transposed",
-                         "needs rank 2 or more, the shape is " + mercer::to_string(shape_));
-    Tensor t = *this;
-    std::swap(t.shape_[rank() - 1], t.shape_[rank() - 2]);
-    std::swap(t.strides_[rank() - 1], t.strides_[rank() - 2]);
-    return t;
-}
-
 Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
 
 Tensor Tensor::clone() const {
@@ -251,10 +241,9 @@ Tensor& Tensor::fill(double value) {
 
 void Tensor::copy_to(Tensor& target) const {
     if (target.shape_ != shape_ || target.dtype_ != dtype_)
-        throw ShapeError("copy_to", "source is " + std::string(name_of(dtype_)) +
-                                        mercer::to_string(shape_) + ", target is " +
-                                        std::string(name_of(target.dtype_)) +
-                                        mercer::to_string(target.shape_));
+        throw ShapeError("copy_to", "source is " + mercer::to_string(dtype_, shape_) +
+                                        ", target is " +
+                                        mercer::to_string(target.dtype_, target.shape_));
     const bool overlaps =
         storage_ == target.storage_ && !(offset_ == target.offset_ && strides_ == target.strides_);
     const Tensor source = overlaps ? clone() : *this;

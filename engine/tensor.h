@@ -104,7 +104,6 @@ public:
     // ---- views (no copy) --------------------------------------------------------------------
     /// Element i at offset + Σ i_k·strides_k; the caller vouches that all are within the storage.
     Tensor view(const Shape& shape, const Strides& strides, int64_t offset) const;
-    Tensor transposed() const;  // the last two axes exchanged
     /// Itself if row-major, else a row-major copy.
     Tensor contiguous() const;
     /// A row-major copy in memory of its own.

@@ -38,5 +38,8 @@ std::string to_string(const Dims& dims) {
     for (int i = 0; i < dims.rank(); ++i) text += (i ? "," : "") + std::to_string(dims[i]);
     return text + ")";
 }
+std::string to_string(DType dtype, const Dims& shape) {
+    return std::string(name_of(dtype)) + to_string(shape);
+}
 
 }  // namespace mercer

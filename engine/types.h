@@ -116,5 +116,7 @@ MERCER_API int64_t count(const Shape& shape);
 MERCER_API Strides contiguous_strides(const Shape& shape);
 /// "(8,64)".
 MERCER_API std::string to_string(const Dims& dims);
+/// "f32(2,3)".
+MERCER_API std::string to_string(DType dtype, const Dims& shape);
 
 }  // namespace mercer

@@ -64,7 +64,7 @@ std::vector<Tensor> make_inputs(const Case& c, DType dtype, uint64_t seed) {
         if (in.domain == Domain::strong) t = tanh(t * 2.0);
         if (in.domain == Domain::beyond) t = abs(t) + 1.25;
         t = cast(t, dtype);
-        if (in.layout == Layout::transposed) t = t.transposed();
+        if (in.layout == Layout::transposed) t = transpose(t);
         if (in.layout == Layout::stepped) t = slice(t, -1, 0, base[last], 2);
         if (in.layout == Layout::reversed)
             t = slice(t, -1, -1, std::numeric_limits<int64_t>::min(), -1);

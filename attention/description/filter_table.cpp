@@ -10,8 +10,7 @@ namespace {
 Filter blocks_of(int64_t rows, int64_t columns, const Tensor& seen) {
     if (seen.dtype() != DType::i64 || seen.rank() != 2 || seen.size(1) != 2)
         throw ShapeError("blocks", "the pairs of blocks are i64 [n, 2], not " +
-                                       std::string(name_of(seen.dtype())) +
-                                       to_string(seen.shape()));
+                                       to_string(seen.dtype(), seen.shape()));
     const std::vector<int64_t> flat = seen.to_vector<int64_t>();
     std::vector<std::pair<int64_t, int64_t>> pairs;
     for (size_t i = 0; i < flat.size(); i += 2) pairs.emplace_back(flat[i], flat[i + 1]);
@@ -22,7 +21,7 @@ Filter blocks_of(int64_t rows, int64_t columns, const Tensor& seen) {
 Filter mask_of(const Tensor& seen) {
     if (seen.dtype() != DType::boolean || seen.rank() < 2 || seen.rank() > 4)
         throw ShapeError("mask", "a mask is bool [Tq, Tk], [B, Tq, Tk] or [B, H, Tq, Tk], not " +
-                                     std::string(name_of(seen.dtype())) + to_string(seen.shape()));
+                                     to_string(seen.dtype(), seen.shape()));
     const auto size = [&](int axis) { return seen.rank() >= axis ? seen.size(-axis) : 1; };
     const int64_t batches = size(seen.rank() == 3 ? 3 : 4), heads = seen.rank() == 3 ? 1 : size(3),
                   queries = size(2), keys = size(1);

@@ -19,10 +19,7 @@ namespace {
 
 template <class T>
 const GraphTable<T>& kernels() {
-    if constexpr (sizeof(T) == 4)
-        return graph_attention_f32();
-    else
-        return graph_attention_f64();
+    return cpu::of_type<T>(graph_attention_f32, graph_attention_f64)();
 }
 
 template <class T>

@@ -11,7 +11,8 @@ Var sparsemax(const Var& x, int axis) {
     return record<Entmax<EntmaxAlpha::two>>({normal_axis("sparsemax", axis, x.rank())}, {&x});
 }
 Var entmax15(const Var& x, int axis) {
-    return record<Entmax<EntmaxAlpha::half_three>>({normal_axis("entmax15", axis, x.rank())}, {&x});
+    return record<Entmax<EntmaxAlpha::three_halves>>({normal_axis("entmax15", axis, x.rank())},
+                                                     {&x});
 }
 Var entmax(const Var& x, const Var& alpha, int axis) {
     return record<Entmax<EntmaxAlpha::any>>({normal_axis("entmax", axis, x.rank())}, {&x, &alpha});

@@ -10,9 +10,7 @@ void check_floating(const char* operation, const Tensor& t) {
         throw DTypeError(operation, "needs f32 or f64, got " + looks(t) + "; cast it");
 }
 
-std::string looks(const Tensor& t) {
-    return std::string(name_of(t.dtype())) + to_string(t.shape());
-}
+std::string looks(const Tensor& t) { return to_string(t.dtype(), t.shape()); }
 
 void combine(const char* operation, std::span<Tensor* const> p, std::span<const Tensor> g,
              cpu::UpdateRule rule, double rate) {

@@ -7,11 +7,11 @@ namespace {
 
 Tensor heavy(const Shape& shape, DType dtype) {
     return randn(Key{1, 1}, shape, dtype) +
-           identity(shape.back(), dtype) * double(2 * shape.back());
+           Tensor::eye(shape.back(), -1, dtype) * double(2 * shape.back());
 }
 Tensor gram(const Shape& shape, DType dtype) {
     const Tensor x = randn(Key{1, 1}, shape, dtype);
-    return matmul(x, transpose(x)) + identity(shape.back(), dtype) * double(shape.back());
+    return matmul(x, transpose(x)) + Tensor::eye(shape.back(), -1, dtype) * double(shape.back());
 }
 
 template <class F>

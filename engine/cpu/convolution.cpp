@@ -16,16 +16,6 @@ MERCER_DISPATCH(cpu::ConvolutionTable<float>, convolution_f32)
 MERCER_DISPATCH(cpu::ConvolutionTable<double>, convolution_f64)
 
 namespace cpu {
-
-template <>
-const ConvolutionTable<float>& convolution_kernels<float>() {
-    return convolution_f32();
-}
-template <>
-const ConvolutionTable<double>& convolution_kernels<double>() {
-    return convolution_f64();
-}
-
 namespace {
 
 /// in[first + t·stride] is read by out[t + (first + before − k·dilation)/stride] where that is whole.

@@ -5,22 +5,20 @@
 // Table& name()` that picks by isa().
 #pragma once
 
+#include <type_traits>
+
 #include "engine/isa.h"
 
+#define MERCER_TABLE_OF(set, Table, name) \
+    namespace set {                       \
+    extern const Table name;              \
+    }
 #if defined(__x86_64__)
 #define MERCER_DISPATCH(Table, name)                                                             \
-    namespace scalar {                                                                           \
-    extern const Table name;                                                                     \
-    }                                                                                            \
-    namespace scalar_fma {                                                                       \
-    extern const Table name;                                                                     \
-    }                                                                                            \
-    namespace avx2 {                                                                             \
-    extern const Table name;                                                                     \
-    }                                                                                            \
-    namespace avx512 {                                                                           \
-    extern const Table name;                                                                     \
-    }                                                                                            \
+    MERCER_TABLE_OF(scalar, Table, name)                                                         \
+    MERCER_TABLE_OF(scalar_fma, Table, name)                                                     \
+    MERCER_TABLE_OF(avx2, Table, name)                                                           \
+    MERCER_TABLE_OF(avx512, Table, name)                                                         \
     const Table& name() {                                                                        \
         static constexpr const Table* tables[] = {&scalar::name, &scalar_fma::name, &avx2::name, \
                                                   &avx512::name, nullptr};                       \
@@ -28,21 +26,28 @@
     }
 #elif defined(__aarch64__)
 #define MERCER_DISPATCH(Table, name)                                                        \
-    namespace scalar {                                                                      \
-    extern const Table name;                                                                \
-    }                                                                                       \
-    namespace neon {                                                                        \
-    extern const Table name;                                                                \
-    }                                                                                       \
+    MERCER_TABLE_OF(scalar, Table, name)                                                    \
+    MERCER_TABLE_OF(neon, Table, name)                                                      \
     const Table& name() {                                                                   \
         static constexpr const Table* tables[] = {&scalar::name, nullptr, nullptr, nullptr, \
                                                   &neon::name};                             \
         return *tables[int(::mercer::isa())];                                               \
     }
 #else
-#define MERCER_DISPATCH(Table, name) \
-    namespace scalar {               \
-    extern const Table name;         \
-    }                                \
+#define MERCER_DISPATCH(Table, name)     \
+    MERCER_TABLE_OF(scalar, Table, name) \
     const Table& name() { return scalar::name; }
 #endif
+
+namespace mercer::cpu {
+
+/// Of two tables, or of what names them, the one for T.
+template <class T, class F32, class F64>
+constexpr const auto& of_type(const F32& f32, const F64& f64) {
+    if constexpr (std::is_same_v<T, float>)
+        return f32;
+    else
+        return f64;
+}
+
+}  // namespace mercer::cpu

@@ -16,10 +16,7 @@ namespace {
 
 template <class T>
 const SecularKernels<T>& secular_kernels() {
-    if constexpr (sizeof(T) == 4)
-        return secular_table().f32;
-    else
-        return secular_table().f64;
+    return of_type<T>(secular_table().f32, secular_table().f64);
 }
 
 /// A tridiagonal matrix is two of half its size beside each other, plus |e| (1, ±1)ᵀ(1, ±1) where they meet (Cuppen 1981);

@@ -4,7 +4,12 @@
 
 #include <cstdint>
 
-namespace mercer::cpu {
+namespace mercer {
+
+/// Of the α-entmax; the order of the tables.
+enum class EntmaxAlpha { two, three_halves, any };
+
+namespace cpu {
 
 struct EntmaxTable {
     /// p_i = [1 + (α − 1)(x_i − max x − s)]₊^{1/(α − 1)} with s such that Σ p = 1; zeros for a row of
@@ -23,4 +28,5 @@ struct EntmaxTable {
                                 int64_t n, double epsilon, bool stream);
 };
 
-}  // namespace mercer::cpu
+}  // namespace cpu
+}  // namespace mercer

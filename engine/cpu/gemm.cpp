@@ -30,8 +30,7 @@
 namespace mercer {
 MERCER_DISPATCH(cpu::GemmTable<float>, gemm_f32)
 MERCER_DISPATCH(cpu::GemmTable<double>, gemm_f64)
-const cpu::PointwiseKernels& mul_kernels();  // engine/ops/pointwise.cpp
-const cpu::PointwiseKernels& add_kernels();
+const cpu::PointwiseKernels& add_kernels();  // engine/ops/pointwise.cpp
 }  // namespace mercer
 
 namespace mercer::cpu {
@@ -50,15 +49,11 @@ void finish(const Product<T>& x) {
                 {x.m, contiguous ? x.n : 1, in, in_row, in_col, &c, x.c.row, nullptr, false});
         }
     };
-    if (x.after->alpha != T(1)) step(mul_kernels(), {&x.after->alpha, 0, 0});
     if (x.after->bias) step(add_kernels(), x.bias);
-    if (x.after->activation) step(*x.after->activation, {&x.after->alpha, 0, 0});
+    if (x.after->activation) step(*x.after->activation, {x.c.data, x.c.row, x.c.col});
 }
 
 namespace {
-
-const GemmTable<float>& table_of(float) { return gemm_f32(); }
-const GemmTable<double>& table_of(double) { return gemm_f64(); }
 
 /// Summed in lanes.
 template <class T>
@@ -252,7 +247,7 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
                     MatrixView<T> c, const int64_t* c_offset, bool accumulate,
                     const Epilogue<T>& after, Order order) {
     if (batch <= 0 || m <= 0 || n <= 0) return;
-    const GemmTable<T>& table = table_of(T{});
+    const GemmTable<T>& table = gemm_kernels<T>();
     const int64_t bytes = batch * (m * n + m * k + k * n) * int64_t(sizeof(T));
     const bool may_stream = rows_may_stream<T>(table.nr);
     Product<T> all{m,
@@ -340,7 +335,7 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
     // A few dot products: the way to them would take as long.
     if (lanes && m * n <= small && k <= small && a.col == 1 && b.row == 1 && !after.any() &&
         !gemm_by_openblas()) {
-        const GemmTable<T>& table = table_of(T{});
+        const GemmTable<T>& table = gemm_kernels<T>();
         if (m == 1)
             return table.multiply_lanes(n, 1, k, b.data, b.col, a.data, c.data, c.col, 0,
                                         accumulate);
@@ -349,7 +344,7 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
                                         accumulate);
     }
     if (!lanes && !after.any() && !gemm_by_openblas()) {
-        const GemmTable<T>& table = table_of(T{});
+        const GemmTable<T>& table = gemm_kernels<T>();
         if (n > 1 && is_small<T>(m, n, k, a, b, c))
             return multiply_small(table, m, n, k, a, b, c, accumulate);
         // A column: cᵀ = bᵀaᵀ.

@@ -18,15 +18,14 @@ struct MatrixView {
 struct PointwiseKernels;
 
 /// What becomes of c when its sums are complete, piece by piece while it is in cache:
-/// c = activation(alpha·c + bias), with the bits of mul, add and the activation one after another.
+/// c = activation(c + bias), with the bits of add and the activation one after the other.
 template <class T>
 struct Epilogue {
-    T alpha = T(1);
     const T* bias = nullptr;  // one for each column, bias_step elements apart
     int64_t bias_step = 1;
     const PointwiseKernels* activation = nullptr;  // of one operand
 
-    bool any() const { return alpha != T(1) || bias || activation; }
+    bool any() const { return bias || activation; }
 };
 
 /// The orders that an element's sum may have. Each gives the same bits on every instruction set, for any

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/cpu/dispatch.h"
 #include "engine/cpu/gemm_table.h"
 #include "engine/export.h"
 
@@ -15,10 +16,7 @@ namespace cpu {
 
 template <class T>
 const GemmTable<T>& gemm_kernels() {
-    if constexpr (sizeof(T) == 4)
-        return gemm_f32();
-    else
-        return gemm_f64();
+    return of_type<T>(gemm_f32, gemm_f64)();
 }
 
 /// n columns in whole registers: a panel's width, at most nr.

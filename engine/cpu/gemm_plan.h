@@ -186,7 +186,7 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     return plan;
 }
 
-/// c = activation(alpha·c + bias), by the pointwise operations' own kernels.
+/// c = activation(c + bias), by the pointwise operations' own kernels.
 template <class T>
 void finish(const Product<T>& x);
 

@@ -70,15 +70,6 @@ void join_run(Reduction op, const Indexed& a, const T* from, int64_t first, int6
                 a.ids + first, last - first, a.inner, from + first * a.inner, table);
     }
 }
-template <class T>
-void join_run(Reduction op, const Indexed& a, const T* from, int64_t first, int64_t last,
-              T* table) {
-    switch (op) {
-        case Reduction::sum: return join_run(op, a, from, first, last, table, add);
-        case Reduction::max: return join_run(op, a, from, first, last, table, raise);
-        default: return join_run(op, a, from, first, last, table, lower);
-    }
-}
 
 /// to = `identity` joined with all rows: run(table, first, last) joins some to a table.
 template <class T, class Run, class Join>
@@ -110,7 +101,7 @@ constexpr T infinity = std::numeric_limits<T>::infinity();
 template <class T, class Join>
 void join_all(Reduction op, const Indexed& a, const T* x, T identity, T* to, Join join) {
     const auto run = [&](T* table, int64_t first, int64_t last) {
-        join_run(op, a, x, first, last, table);
+        join_run(op, a, x, first, last, table, join);
     };
     join_parts(a, identity, to, run, join);
 }
@@ -150,7 +141,7 @@ void softmax_short(const Indexed& a, const T* x, T* y) {
                 const int64_t end = std::min(first + block, last);
                 exp_below(a.ids + first, end - first, a.inner, x + first * a.inner, top,
                           y + first * a.inner);
-                join_run(Reduction::sum, a, y, first, end, table);
+                join_run(Reduction::sum, a, y, first, end, table, add);
             }
         },
         add);

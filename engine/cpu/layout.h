@@ -52,4 +52,9 @@ Strides broadcast_strides(const char* operation, const Shape& from, const Stride
 /// The common shape of two operands by the usual broadcasting rule. ShapeError names both.
 MERCER_API Shape broadcast_shape(const char* operation, const Shape& a, const Shape& b);
 
+/// The axes of matrices before their last two.
+inline Shape batch_shape(const Shape& shape) {
+    return Shape(std::span(shape.begin(), size_t(shape.rank() - 2)));
+}
+
 }  // namespace mercer::cpu

@@ -8,16 +8,19 @@
 #include "engine/cpu/caches.h"
 #include "engine/cpu/convolution.h"
 #include "engine/cpu/convolution_table.h"
+#include "engine/cpu/dispatch.h"
 #include "engine/scratch.h"
 
-namespace mercer::cpu {
+namespace mercer {
+const cpu::ConvolutionTable<float>& convolution_f32();  // engine/cpu/convolution.cpp
+const cpu::ConvolutionTable<double>& convolution_f64();
+
+namespace cpu {
 
 template <class T>
-const ConvolutionTable<T>& convolution_kernels();
-template <>
-const ConvolutionTable<float>& convolution_kernels<float>();
-template <>
-const ConvolutionTable<double>& convolution_kernels<double>();
+const ConvolutionTable<T>& convolution_kernels() {
+    return of_type<T>(convolution_f32, convolution_f64)();
+}
 
 /// Along one axis: output first + t·every, t < count, reads source[t·step + offset[k]] for its taps
 /// tap[k] of the kernel.
@@ -49,7 +52,6 @@ public:
     Tiling(const Reach& down, const Reach& across, const int64_t source[2], const Area& area);
 
     int64_t plane() const { return height_ * row_; }
-    int64_t row() const { return row_; }
     /// From an output to the next one below.
     int64_t row_step() const { return row_ * down_.step; }
     /// Of every tap within a plane, row-major over the taps.
@@ -93,4 +95,5 @@ private:
 std::vector<Area> cut(const Reach& down, const Reach& across, const int64_t source[2],
                       int64_t planes, int64_t wanted, int64_t most);
 
-}  // namespace mercer::cpu
+}  // namespace cpu
+}  // namespace mercer

@@ -140,36 +140,31 @@ Reduction join_of(Reduction op) {
     return joins[int(op)];
 }
 
+Tensor join_parts(int op, const Tensor& partial, int axis);
 Tensor join_axis(int op, const Tensor& x, int axis) {
-    const auto next = [](int done, const Tensor& partial, int a) {
-        return join_axis(int(join_of(Reduction(done))), partial, a);
-    };
-    return reduce_axis(reduce_table().kernels[op][int(x.dtype())], x.dtype(), x, axis, next, op);
-}
-
-Tensor count_axis(int op, const Tensor& x, int axis) {
-    const auto next = [](int done, const Tensor& partial, int a) {
-        return Counting(done) == Counting::count ? join_axis(int(Reduction::sum), partial, a)
-                                                 : count_axis(done, partial, a);
-    };
-    return reduce_axis(count_table().kernels[op][int(x.dtype())],
-                       Counting(op) == Counting::count ? DType::i64 : DType::boolean, x, axis, next,
+    return reduce_axis(reduce_table().kernels[op][int(x.dtype())], x.dtype(), x, axis, join_parts,
                        op);
 }
+Tensor join_parts(int op, const Tensor& partial, int axis) {
+    return join_axis(int(join_of(Reduction(op))), partial, axis);
+}
 
-// Reduced axes with size 1.
-Shape kept_shape(Shape shape, unsigned axes) {
-    for (int i = 0; i < shape.rank(); ++i)
-        if (axes & (1u << i)) shape[i] = 1;
-    return shape;
+Tensor join_counts(int op, const Tensor& partial, int axis);
+Tensor count_axis(int op, const Tensor& x, int axis) {
+    return reduce_axis(count_table().kernels[op][int(x.dtype())],
+                       Counting(op) == Counting::count ? DType::i64 : DType::boolean, x, axis,
+                       join_counts, op);
+}
+Tensor join_counts(int op, const Tensor& partial, int axis) {
+    return Counting(op) == Counting::count ? join_axis(int(Reduction::sum), partial, axis)
+                                           : count_axis(op, partial, axis);
 }
 
 // Groups of neighbours, the last first; axes of size 1 between two are no obstacle.
-template <class First, class Then>
-Tensor by_groups(const Tensor& x, unsigned axes, First first, Then then) {
+Tensor by_groups(const Tensor& x, unsigned axes, int op, Level first, Level then) {
     if (axes == 0) {  // each on its own: a group of one
         const Tensor flat = reshape(x, {x.count(), 1});
-        return reshape(first(flat, 1), x.shape());
+        return reshape(first(op, flat, 1), x.shape());
     }
     const Shape kept = kept_shape(x.shape(), axes);
     Tensor y = x;
@@ -182,7 +177,7 @@ Tensor by_groups(const Tensor& x, unsigned axes, First first, Then then) {
         Shape shape = y.shape();
         for (int k = begin; k <= i; ++k) shape[k] = 1;
         const Tensor line = merged(y, begin, i);
-        y = begun ? then(line, begin) : first(line, begin);
+        y = (begun ? then : first)(op, line, begin);
         y = y.view(shape, contiguous_strides(shape), y.offset());
         begun = true;
         i = begin;
@@ -209,20 +204,19 @@ Tensor kept_view(const Tensor& y, const Tensor& x, unsigned axes) {
 
 }  // namespace
 
+Shape kept_shape(Shape shape, unsigned axes) {
+    for (int i = 0; i < shape.rank(); ++i)
+        if (axes & (1u << i)) shape[i] = 1;
+    return shape;
+}
+
 Tensor reduce(Reduction op, const Tensor& x, unsigned axes) {
-    return by_groups(
-        x, axes, [op](const Tensor& line, int axis) { return join_axis(int(op), line, axis); },
-        [op](const Tensor& line, int axis) { return join_axis(int(join_of(op)), line, axis); });
+    return by_groups(x, axes, int(op), join_axis, join_parts);
 }
 
 Tensor reduce(Counting op, const Tensor& x, unsigned axes) {
     if (x.dtype() == DType::bf16) refuse_bf16();
-    return by_groups(
-        x, axes, [op](const Tensor& line, int axis) { return count_axis(int(op), line, axis); },
-        [op](const Tensor& line, int axis) {
-            return op == Counting::count ? join_axis(int(Reduction::sum), line, axis)
-                                         : count_axis(int(op), line, axis);
-        });
+    return by_groups(x, axes, int(op), count_axis, join_counts);
 }
 
 Tensor arg(Extremum op, const Tensor& x, unsigned axes) {

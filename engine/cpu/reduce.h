@@ -15,6 +15,8 @@ namespace mercer::cpu {
 /// must not depend on threads or caches.
 inline constexpr int64_t long_chunk = 1 << 14;
 
+/// Reduced axes with size 1.
+MERCER_API Shape kept_shape(Shape shape, unsigned axes);
 /// Over the axes in the mask, which become size 1. Without axes: each element on its own.
 Tensor reduce(Reduction op, const Tensor& x, unsigned axes);
 /// any and all give bool, count gives i64.

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/cpu/copy_table.h"
+#include "engine/cpu/dispatch.h"
 #include "engine/cpu/factor_table.h"
 #include "engine/cpu/gemm.h"
 #include "engine/cpu/gemm_panel.h"
@@ -22,10 +23,7 @@ namespace cpu {
 
 template <class T>
 const FactorKernels<T>& factor_kernels() {
-    if constexpr (sizeof(T) == 4)
-        return factor_table().f32;
-    else
-        return factor_table().f64;
+    return of_type<T>(factor_table().f32, factor_table().f64);
 }
 
 /// to = from, rows × columns, whatever their strides.

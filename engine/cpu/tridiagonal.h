@@ -15,10 +15,7 @@ namespace cpu {
 
 template <class T>
 const TridiagonalKernels<T>& tridiagonal_kernels() {
-    if constexpr (sizeof(T) == 4)
-        return eigen_table().f32;
-    else
-        return eigen_table().f64;
+    return of_type<T>(eigen_table().f32, eigen_table().f64);
 }
 
 inline constexpr int64_t direct_order = 40;  // up to which reflections are applied one by one

@@ -34,10 +34,6 @@ std::string time_of(int64_t ns) {
     return text;
 }
 
-std::string text_of(const TraceTensor& t) {
-    return std::string(name_of(t.dtype)) + to_string(t.shape);
-}
-
 void put_event(std::string& out, const TraceEvent& e, const std::string& head, int64_t origin) {
     constexpr const char* categories[] = {"operation", "backward", "task", "user"};
     out += "{\"ph\":\"X\"," + head + ",\"tid\":" + std::to_string(e.thread) +
@@ -46,10 +42,13 @@ void put_event(std::string& out, const TraceEvent& e, const std::string& head, i
            categories[int(e.kind)] + "\",\"args\":{\"bytes\":" + std::to_string(e.bytes);
     if (e.operands) {
         std::string list;
-        for (uint32_t k = 0; k < e.operands; ++k) list += (k ? " " : "") + text_of(e.tensors[k]);
+        for (uint32_t k = 0; k < e.operands; ++k)
+            list += (k ? " " : "") + to_string(e.tensors[k].dtype, e.tensors[k].shape);
         out += ",\"operands\":\"" + list + '"';
     }
-    if (e.allocated) out += ",\"allocated\":\"" + text_of(e.tensors[e.operands]) + '"';
+    if (e.allocated)
+        out += ",\"allocated\":\"" +
+               to_string(e.tensors[e.operands].dtype, e.tensors[e.operands].shape) + '"';
     out += "}}";
 }
 

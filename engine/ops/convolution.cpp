@@ -5,7 +5,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
-#include "engine/ops/require.h"
+#include "engine/ops/rows.h"
 
 namespace mercer {
 namespace {
@@ -59,10 +59,6 @@ cpu::ConvolutionSizes sizes(const ConvolutionAttrs& a, int64_t batch, int64_t fr
     return {batch, a.groups, from, outs / a.groups, {a.axis[0], a.axis[1]}};
 }
 
-template <class T>
-const T* elements(const Tensor& t) {
-    return t.defined() ? static_cast<const T*>(t.raw()) : nullptr;
-}
 }  // namespace
 
 Shape for_each_axis(const char* operation, const char* what, const Shape& numbers, int axes,
@@ -151,8 +147,8 @@ Tensor Conv2d::forward(const Attrs& a, std::span<const Tensor> in) {
     const Tensor bias = in[2].defined() ? in[2].contiguous() : Tensor();
     Tensor y = Tensor::empty({x.size(0), w.size(0), a.axis[0].out, a.axis[1].out}, x.dtype());
     visit_floating(x.dtype(), [&]<class T>(T) {
-        cpu::convolve(sizes(a, x.size(0), w.size(1), w.size(0)), elements<T>(x), elements<T>(w),
-                      elements<T>(bias), static_cast<T*>(y.raw()));
+        cpu::convolve(sizes(a, x.size(0), w.size(1), w.size(0)), elements<const T>(x),
+                      elements<const T>(w), elements<const T>(bias), static_cast<T*>(y.raw()));
     });
     return y;
 }
@@ -165,8 +161,9 @@ Tensor ConvTranspose2d::forward(const Attrs& a, std::span<const Tensor> in) {
     Tensor x =
         Tensor::empty({y.size(0), w.size(1) * a.groups, a.axis[0].in, a.axis[1].in}, y.dtype());
     visit_floating(y.dtype(), [&]<class T>(T) {
-        cpu::convolve_transpose(sizes(a, y.size(0), w.size(1), w.size(0)), elements<T>(y),
-                                elements<T>(w), elements<T>(bias), static_cast<T*>(x.raw()));
+        cpu::convolve_transpose(sizes(a, y.size(0), w.size(1), w.size(0)), elements<const T>(y),
+                                elements<const T>(w), elements<const T>(bias),
+                                static_cast<T*>(x.raw()));
     });
     return x;
 }
@@ -178,8 +175,8 @@ Tensor Conv2dWeights::forward(const Attrs& a, std::span<const Tensor> in) {
     const int64_t from = x.size(1) / a.groups;
     Tensor w = Tensor::empty({y.size(1), from, a.axis[0].kernel, a.axis[1].kernel}, x.dtype());
     visit_floating(x.dtype(), [&]<class T>(T) {
-        cpu::convolve_weights(sizes(a, x.size(0), from, y.size(1)), elements<T>(x), elements<T>(y),
-                              static_cast<T*>(w.raw()));
+        cpu::convolve_weights(sizes(a, x.size(0), from, y.size(1)), elements<const T>(x),
+                              elements<const T>(y), static_cast<T*>(w.raw()));
     });
     return w;
 }

@@ -71,14 +71,14 @@ std::array<Tensor, 2> Entmax<kind>::backward(const Attrs& attrs, const Tensor& o
 }
 
 template struct Entmax<EntmaxAlpha::two>;
-template struct Entmax<EntmaxAlpha::half_three>;
+template struct Entmax<EntmaxAlpha::three_halves>;
 template struct Entmax<EntmaxAlpha::any>;
 
 namespace {
 
 int kind_of(double alpha) {
     return int(alpha == 2     ? EntmaxAlpha::two
-               : alpha == 1.5 ? EntmaxAlpha::half_three
+               : alpha == 1.5 ? EntmaxAlpha::three_halves
                               : EntmaxAlpha::any);
 }
 
@@ -128,8 +128,8 @@ Tensor sparsemax(const Tensor& x, int axis) {
     return compute<Entmax<EntmaxAlpha::two>>({normal_axis("sparsemax", axis, x.rank())}, {&x, 1});
 }
 Tensor entmax15(const Tensor& x, int axis) {
-    return compute<Entmax<EntmaxAlpha::half_three>>({normal_axis("entmax15", axis, x.rank())},
-                                                    {&x, 1});
+    return compute<Entmax<EntmaxAlpha::three_halves>>({normal_axis("entmax15", axis, x.rank())},
+                                                      {&x, 1});
 }
 Tensor entmax(const Tensor& x, const Tensor& alpha, int axis) {
     return compute<Entmax<EntmaxAlpha::any>>({normal_axis("entmax", axis, x.rank())}, {x, alpha});

@@ -4,12 +4,11 @@
 #include <array>
 #include <span>
 
+#include "engine/cpu/entmax_table.h"
 #include "engine/ops/op.h"
 #include "engine/tensor.h"
 
 namespace mercer {
-
-enum class EntmaxAlpha { two, half_three, any };
 
 /// Inputs: x, and for EntmaxAlpha::any alpha ≥ 1, which broadcasts to x with size 1 along the axis.
 template <EntmaxAlpha kind>
@@ -17,16 +16,16 @@ struct MERCER_API Entmax : Reads<output_bit | (kind == EntmaxAlpha::any ? input_
     struct Attrs {
         int axis;
     };
-    MERCER_OPERATION_MEMBERS(kind == EntmaxAlpha::two          ? "sparsemax"
-                             : kind == EntmaxAlpha::half_three ? "entmax15"
-                                                               : "entmax",
+    MERCER_OPERATION_MEMBERS(kind == EntmaxAlpha::two            ? "sparsemax"
+                             : kind == EntmaxAlpha::three_halves ? "entmax15"
+                                                                 : "entmax",
                              Tensor)
     /// dx, and dalpha if wanted: first order only, tested against the text of vjp.
     static std::array<Tensor, 2> backward(const Attrs&, const Tensor& p, const Tensor& alpha,
                                           const Tensor& g, bool wants_alpha);
 };
 extern template struct Entmax<EntmaxAlpha::two>;
-extern template struct Entmax<EntmaxAlpha::half_three>;
+extern template struct Entmax<EntmaxAlpha::three_halves>;
 extern template struct Entmax<EntmaxAlpha::any>;
 
 /// The entmax over the last axis for a fixed alpha, by the shortest way.

@@ -29,7 +29,7 @@ void Entmax<kind>::vjp(Vjp<X>& c) {
         const Tensor inside = greater(p, 0);
         X q(cast(inside, c.dtype())), safe, l;  // p^(2−α) on the support; p; log p
         if constexpr (kind != EntmaxAlpha::two) safe = where(inside, p, one);
-        if constexpr (kind == EntmaxAlpha::half_three) q = where(inside, sqrt(safe), zero);
+        if constexpr (kind == EntmaxAlpha::three_halves) q = where(inside, sqrt(safe), zero);
         // Of α > 2 as in entmax_steep.h: q is told from its largest, g from there.
         X ratio = q, away = g;
         if constexpr (any) {

@@ -144,11 +144,10 @@ Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
     Shape expected = x.shape();
     expected[attrs.axis] = index.shape()[attrs.axis];
     if (!(source.shape() == expected) || source.dtype() != x.dtype())
-        throw ShapeError(name,
-                         "x is " + std::string(name_of(x.dtype())) + to_string(x.shape()) +
-                             ", the index " + to_string(index.shape()) + "; the source must be " +
-                             std::string(name_of(x.dtype())) + to_string(expected) + ", got " +
-                             std::string(name_of(source.dtype())) + to_string(source.shape()));
+        throw ShapeError(name, "x is " + to_string(x.dtype(), x.shape()) + ", the index " +
+                                   to_string(index.shape()) + "; the source must be " +
+                                   to_string(x.dtype(), expected) + ", got " +
+                                   to_string(source.dtype(), source.shape()));
     const Tensor dense = source.contiguous();
     Tensor ids;
     const cpu::Indexed places = indexed(name, index, source.shape(), attrs.axis, size, ids);

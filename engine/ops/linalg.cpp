@@ -33,18 +33,12 @@ void check_pair(const char* operation, const Tensor& a, const Tensor& b) {
                                         "; give [..., n, n] and [..., n, k]");
 }
 
-Shape batch_of(const Shape& shape) {
-    return Shape(std::span(shape.begin(), size_t(shape.rank() - 2)));
-}
-
 Shape joined(const Shape& batch, int64_t rows, int64_t columns) {
     Shape shape = batch;
     shape.push_back(rows);
     shape.push_back(columns);
     return shape;
 }
-
-Tensor fresh_copy(const Tensor& x) { return x.is_contiguous() ? x.clone() : x.contiguous(); }
 
 // body(i) for every matrix of the batch, one plus the column where it fails, or 0; the first failing matrix is named, whatever
 // the number of threads.
@@ -68,17 +62,6 @@ void for_batch(int64_t batch, int64_t cost, const char* operation, const char* c
 
 }  // namespace
 
-Tensor triangle(int64_t rows, int64_t columns, bool lower, int64_t diagonal) {
-    Tensor mask = Tensor::empty({rows, columns}, DType::boolean);
-    bool* out = mask.mutable_data<bool>();
-    for (int64_t i = 0; i < rows; ++i)
-        for (int64_t j = 0; j < columns; ++j)
-            out[i * columns + j] = lower ? j <= i + diagonal : j >= i + diagonal;
-    return mask;
-}
-
-Tensor identity(int64_t n, DType dtype) { return Tensor::eye(n, n, dtype); }
-
 Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
     const OperationScope scope(name, x);
     check_square(name, x[0]);
@@ -99,10 +82,10 @@ Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) 
     const OperationScope scope(name, in);
     check_pair(name, in[0], in[1]);
     const int64_t n = in[0].size(-1), k = in[1].size(-1);
-    const Shape batch =
-        cpu::broadcast_shape(name, batch_of(in[0].shape()), batch_of(in[1].shape()));
+    const Shape batch = cpu::broadcast_shape(name, cpu::batch_shape(in[0].shape()),
+                                             cpu::batch_shape(in[1].shape()));
     const Tensor t = broadcast_to(in[0], joined(batch, n, n));
-    const Tensor x = fresh_copy(broadcast_to(in[1], joined(batch, n, k)));
+    const Tensor x = broadcast_to(in[1], joined(batch, n, k)).clone();
     if (x.count() == 0) return x;
     int64_t row = t.strides()[t.rank() - 2], col = t.strides()[t.rank() - 1];
     if (attrs.transposed) std::swap(row, col);
@@ -147,12 +130,12 @@ Tensor Solve::forward(const Attrs&, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     check_pair(name, in[0], in[1]);
     const int64_t n = in[0].size(-1), k = in[1].size(-1);
-    const Shape batch =
-        cpu::broadcast_shape(name, batch_of(in[0].shape()), batch_of(in[1].shape()));
-    const Tensor x = fresh_copy(broadcast_to(in[1], joined(batch, n, k)));
+    const Shape batch = cpu::broadcast_shape(name, cpu::batch_shape(in[0].shape()),
+                                             cpu::batch_shape(in[1].shape()));
+    const Tensor x = broadcast_to(in[1], joined(batch, n, k)).clone();
     if (x.count() == 0) return x;
     visit_floating(x.dtype(), [&]<class T>(T) {
-        factored<T>(name, fresh_copy(broadcast_to(in[0], joined(batch, n, n))), k,
+        factored<T>(name, broadcast_to(in[0], joined(batch, n, n)).clone(), k,
                     [&](int64_t i, const T* factors, const int64_t* pivots) {
                         cpu::lu_solve(n, k, factors, pivots, static_cast<T*>(x.raw()) + i * n * k);
                     });
@@ -167,7 +150,7 @@ Tensor Inverse::forward(const Attrs&, std::span<const Tensor> in) {
     const Tensor x = Tensor::empty(in[0].shape(), in[0].dtype());
     if (x.count() == 0) return x;
     visit_floating(x.dtype(), [&]<class T>(T) {
-        factored<T>(name, fresh_copy(in[0]), n,
+        factored<T>(name, in[0].clone(), n,
                     [&](int64_t i, const T* factors, const int64_t* pivots) {
                         cpu::lu_inverse(n, factors, pivots, static_cast<T*>(x.raw()) + i * n * n);
                     });
@@ -179,7 +162,7 @@ std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     check_square(name, in[0]);
     const int64_t n = in[0].size(-1), batch = n ? in[0].count() / (n * n) : 0;
-    Shape values_shape = batch_of(in[0].shape());
+    Shape values_shape = cpu::batch_shape(in[0].shape());
     values_shape.push_back(n);
     const Tensor matrices = in[0].contiguous(),
                  vectors = Tensor::empty(in[0].shape(), in[0].dtype()),
@@ -194,7 +177,7 @@ std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
             if (wrong != matrix + n * n) return (wrong - matrix) % n + 1;
             if (!cpu::eigh(n, matrix, l + i * n, v + i * n * n))
                 throw NumericalError(
-                    name, "matrix " + std::to_string(i) + " of the batch: QL did not converge");
+                    name, "matrix " + std::to_string(i) + " of the batch: it did not converge");
             return int64_t{0};
         });
     });

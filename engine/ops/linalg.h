@@ -23,8 +23,4 @@ MERCER_OPERATION(Inverse, "inverse", Tensor, output_bit)
 /// A = V·diag(λ)·Vᵀ: λ ascending, V's columns.
 MERCER_OPERATION(Eigh, "eigh", Tensors<2>, output_bit_of(0) | output_bit_of(1))
 
-/// Whether (i, j) of an n×n matrix is on the kept side: j ≤ i + diagonal (lower), j ≥ i + diagonal (upper). bool.
-MERCER_API Tensor triangle(int64_t rows, int64_t columns, bool lower, int64_t diagonal = 0);
-MERCER_API Tensor identity(int64_t n, DType dtype);
-
 }  // namespace mercer

@@ -5,17 +5,11 @@
 
 namespace mercer {
 
-template <class X>
-X kept_triangle(const X& x, bool lower, int64_t diagonal = 0) {
-    return where(triangle(x.size(-2), x.size(-1), lower, diagonal), x,
-                 X(Tensor::scalar(0, x.dtype())));
-}
-
 /// Ā = sym(L⁻ᵀ Φ(Lᵀ L̄) L⁻¹), Φ the lower triangle with half its diagonal (Murray 2016, arXiv:1602.07527, eq. 10).
 template <class X>
 void Cholesky::vjp(Vjp<X>& c) {
     const X l = c.out(), lg = matmul(transpose(l), c.g());
-    const X phi = (kept_triangle(lg, true) + kept_triangle(lg, true, -1)) * 0.5;
+    const X phi = (tril(lg) + tril(lg, -1)) * 0.5;
     const X left = triangular_solve(l, phi, true, true);
     const X s = transpose(triangular_solve(l, transpose(left), true, true));
     c.give(0, (s + transpose(s)) * 0.5);
@@ -30,7 +24,7 @@ void TriangularSolve::vjp(Vjp<X>& c) {
     if (!c.wants(0)) return;
     const X x = c.out();
     const X gt = attrs.transposed ? matmul(x, transpose(gb)) : matmul(gb, transpose(x));
-    c.give(0, sum_to(-kept_triangle(gt, attrs.lower), c.in_shape(0)));
+    c.give(0, sum_to(-(attrs.lower ? tril(gt) : triu(gt)), c.in_shape(0)));
 }
 
 /// B̄ = A⁻ᵀ X̄; Ā = −B̄ Xᵀ.
@@ -53,7 +47,7 @@ template <class X>
 void Eigh::vjp(Vjp<X>& c) {
     const X values = c.out(0), v = c.out(1);
     const int64_t n = v.size(-1);
-    const X eye(identity(n, v.dtype()));
+    const X eye(Tensor::eye(n, n, v.dtype()));
     X inner;
     if (c.g(0).defined()) inner = eye * unsqueeze(c.g(0), -1);
     if (c.g(1).defined()) {

@@ -12,10 +12,6 @@
 namespace mercer {
 namespace {
 
-Shape batch_shape(const Shape& shape) {
-    return Shape(std::span(shape.begin(), size_t(shape.rank() - 2)));
-}
-
 Shape product_shape(const Tensor& a, const Tensor& b) {
     require_same_dtype("matmul", a, b);
     require_floating("matmul", a);
@@ -25,7 +21,8 @@ Shape product_shape(const Tensor& a, const Tensor& b) {
     if (a.shape().back() != b.shape()[b.rank() - 2])
         throw ShapeError("matmul", "inner dimensions differ: lhs " + to_string(a.shape()) +
                                        " vs rhs " + to_string(b.shape()));
-    Shape shape = cpu::broadcast_shape("matmul", batch_shape(a.shape()), batch_shape(b.shape()));
+    Shape shape =
+        cpu::broadcast_shape("matmul", cpu::batch_shape(a.shape()), cpu::batch_shape(b.shape()));
     shape.push_back(a.shape()[a.rank() - 2]);
     shape.push_back(b.shape().back());
     return shape;
@@ -33,7 +30,7 @@ Shape product_shape(const Tensor& a, const Tensor& b) {
 
 // Offsets of every entry of the broadcast batch in one operand.
 std::vector<int64_t> batch_offsets(const Tensor& t, const Shape& batch) {
-    const Shape own = batch_shape(t.shape());
+    const Shape own = cpu::batch_shape(t.shape());
     const Strides strides = cpu::broadcast_strides("matmul", own, t.strides(), batch);
     std::vector<int64_t> offsets{0};
     offsets.reserve(size_t(count(batch)));
@@ -61,7 +58,7 @@ void multiply(const Tensor& out, const Tensor& a, const Tensor& b, const AfterPr
     const int64_t m = a.shape()[a.rank() - 2], k = a.shape().back(), n = b.shape().back();
     const cpu::MatrixView<T> c{static_cast<T*>(out.raw()), out.strides()[out.rank() - 2],
                                out.strides()[out.rank() - 1]};
-    const Shape batch = batch_shape(out.shape());
+    const Shape batch = cpu::batch_shape(out.shape());
     if (count(batch) == 1)
         return cpu::gemm<T>(m, n, k, matrix<T>(a), matrix<T>(b), c, false, epilogue, order);
     const auto at_a = batch_offsets(a, batch), at_b = batch_offsets(b, batch),
@@ -77,10 +74,7 @@ void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b, const Af
     if (out.count() == 0) return;
     if (a.rank() > 2 && b.rank() == 2 && a.is_contiguous() &&
         out.is_contiguous()) {  // one tall product
-        const int64_t columns = out.shape().back();
-        const Tensor tall = reshape(a, {out.count() / columns, a.shape().back()});
-        return multiply_into(out.view({tall.shape()[0], columns}, {columns, 1}, out.offset()), tall,
-                             b, after, order);
+        return multiply_into(flat_rows(out), flat_rows(a), b, after, order);
     }
     visit_floating(a.dtype(), [&]<class T>(T) { multiply<T>(out, a, b, after, order); });
 }
@@ -107,9 +101,8 @@ void matmul_into(Tensor& out, const Tensor& a, const Tensor& b) {
                                             " vs rhs " + to_string(b.shape()));
     const Shape shape = product_shape(a, b);
     if (!(out.shape() == shape) || out.dtype() != a.dtype())
-        throw ShapeError("matmul_into", "out is " + std::string(name_of(out.dtype())) +
-                                            to_string(out.shape()) + ", the product " +
-                                            std::string(name_of(a.dtype())) + to_string(shape));
+        throw ShapeError("matmul_into", "out is " + to_string(out.dtype(), out.shape()) +
+                                            ", the product " + to_string(a.dtype(), shape));
     if (out.storage() == a.storage() || out.storage() == b.storage())
         throw InPlaceError("matmul_into",
                            "out shares memory with an operand; write to another tensor");

@@ -27,6 +27,14 @@ void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b,
 /// matmul whose sums, and those of its gradients, have that order.
 MERCER_API Tensor matmul_in(cpu::Order order, const Tensor& a, const Tensor& b);
 
+/// All axes before the last as one.
+template <class X>
+X flat_rows(const X& x) {
+    int64_t rows = 1;
+    for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= x.shape()[axis];
+    return reshape(x, {rows, x.shape().back()});
+}
+
 /// matmul for vectors and matrices: a rank-1 operand gains an axis for the product and loses it
 /// after.
 template <class X, class Product>

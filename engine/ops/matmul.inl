@@ -16,9 +16,7 @@ void Matmul::vjp(Vjp<X>& c) {
     const Shape b = c.in_shape(1);
     if (b.rank() == 2 &&
         a.rank() > 2) {  // one product with a long inner axis instead of a sum of many
-        int64_t rows = 1;
-        for (int axis = 0; axis < a.rank() - 1; ++axis) rows *= a.shape()[axis];
-        c.give(1, product(transpose(reshape(a, {rows, b[0]})), reshape(c.g(), {rows, b[1]})));
+        c.give(1, product(transpose(flat_rows(a)), flat_rows(c.g())));
     } else {
         c.give(1, sum_to(product(transpose(a), c.g()), b));
     }

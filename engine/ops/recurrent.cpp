@@ -11,7 +11,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
-#include "engine/ops/require.h"
+#include "engine/ops/rows.h"
 #include "engine/scratch.h"
 
 namespace mercer {
@@ -21,14 +21,10 @@ MERCER_DISPATCH(cpu::RecurrentTable<double>, recurrent_f64)
 
 namespace {
 
-const cpu::RecurrentTable<float>& cells(float) { return recurrent_f32(); }
-const cpu::RecurrentTable<double>& cells(double) { return recurrent_f64(); }
-
 template <class T>
-T* elements(const Tensor& t) {
-    return t.defined() ? static_cast<T*>(t.raw()) : nullptr;
+const cpu::RecurrentTable<T>& cells() {
+    return cpu::of_type<T>(recurrent_f32, recurrent_f64)();
 }
-Tensor dense(const Tensor& t) { return t.defined() ? t.contiguous() : t; }
 
 /// to(T·B × gates·H, rows `row` apart) = x·w_ihᵀ; of a step alone the same bits as among others.
 template <class T>
@@ -84,8 +80,7 @@ int64_t check_recurrent(const char* operation, int gates, const Tensor& x, const
     if (!lengths.defined()) return h;
     if (lengths.dtype() != DType::i64 || !(lengths.shape() == Shape{batch}))
         throw ShapeError(operation, "lengths must be i64 (" + std::to_string(batch) + "), got " +
-                                        std::string(name_of(lengths.dtype())) +
-                                        to_string(lengths.shape()));
+                                        to_string(lengths.dtype(), lengths.shape()));
     for (int64_t n : lengths.to_vector<int64_t>())
         if (n < 0 || n > steps)
             throw ValueError(operation, "length " + std::to_string(n) + " is outside [0, " +
@@ -113,7 +108,7 @@ std::array<Tensor, 4> Lstm::forward(const Attrs& attrs, std::span<const Tensor> 
             u.multiply(end - begin, h.at(s - 1, begin), m.at(s, begin), 5 * n, true, room);
             for (int64_t b = begin; b < end; ++b) {
                 if (course.active(s, b)) {
-                    cells(T{}).lstm(n, elements<T>(bias), c.at(s - 1, b), m.at(s, b), h.at(s, b));
+                    cells<T>().lstm(n, elements<T>(bias), c.at(s - 1, b), m.at(s, b), h.at(s, b));
                     continue;
                 }
                 std::fill_n(m.at(s, b), 4 * n, T(0));
@@ -149,7 +144,7 @@ Lstm::Back<Tensor> Lstm::backward(const Attrs& attrs, std::span<const Tensor> sa
                 T *const dh = dhs + b * n, *const dc = elements<T>(back.dc) + b * n,
                          *const dm = mores.at(s, b);
                 if (course.active(s, b)) {
-                    cells(T{}).lstm_back(n, m.at(s, b), c.at(s - 1, b), dys.at(s, b), dm, dh, dc,
+                    cells<T>().lstm_back(n, m.at(s, b), c.at(s - 1, b), dys.at(s, b), dm, dh, dc,
                                          dzs.at(s, b));
                     continue;
                 }
@@ -183,7 +178,7 @@ std::array<Tensor, 3> Gru::forward(const Attrs& attrs, std::span<const Tensor> i
             u.multiply(end - begin, h.at(s - 1, begin), from_h + begin * 3 * n, 3 * n, false, room);
             for (int64_t b = begin; b < end; ++b) {
                 if (course.active(s, b)) {
-                    cells(T{}).gru(n, elements<T>(b_ih), elements<T>(b_hh), from_h + b * 3 * n,
+                    cells<T>().gru(n, elements<T>(b_ih), elements<T>(b_hh), from_h + b * 3 * n,
                                    h.at(s - 1, b), m.at(s, b), h.at(s, b));
                     continue;
                 }
@@ -218,7 +213,7 @@ Gru::Back<Tensor> Gru::backward(const Attrs& attrs, std::span<const Tensor> save
             for (int64_t b = begin; b < end; ++b) {
                 T* const dh = dhs + b * n;
                 if (course.active(s, b)) {
-                    cells(T{}).gru_back(n, m.at(s, b), h.at(s - 1, b), dys.at(s, b), mores.at(s, b),
+                    cells<T>().gru_back(n, m.at(s, b), h.at(s - 1, b), dys.at(s, b), mores.at(s, b),
                                         dh, dxs.at(s, b), dgs.at(s, b));
                     continue;
                 }

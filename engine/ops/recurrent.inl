@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "engine/ops/matmul.h"
 #include "engine/ops/recurrent.h"
 
 namespace mercer {
@@ -106,18 +107,14 @@ Gru::Back<X> gru_back(const Steps<X>& steps, const X& w_hh, const X& h0, const X
     return {steps.join(from_x), steps.join(from_h), dh};
 }
 
-template <class X>
-X flat(const X& all) {
-    return reshape(all, {all.size(0) * all.size(1), all.size(2)});
-}
 /// Σ over steps of dzᵀ·(h before the step).
 template <class X>
 X recurrent_weights(const Steps<X>& steps, const X& dz, const X& y, const X& h0) {
     const X first = matmul(transpose(steps.at(dz, 0)), h0);
     if (steps.count == 1) return first;
     const int64_t late = steps.reverse ? 0 : 1, early = 1 - late, n = steps.count - 1;
-    return first + matmul(transpose(flat(slice(dz, 0, late, late + n))),
-                          flat(slice(y, 0, early, early + n)));
+    return first + matmul(transpose(flat_rows(slice(dz, 0, late, late + n))),
+                          flat_rows(slice(y, 0, early, early + n)));
 }
 
 template <class X>
@@ -134,9 +131,9 @@ void Lstm::vjp(Vjp<X>& c) {
     } else {
         back = lstm_back(steps, c.in(2), c.in(5), c.out(3), c.g(0), c.g(1), c.g(2), c.g(3));
     }
-    const X dz = flat(back.dz);
+    const X dz = flat_rows(back.dz);
     if (c.wants(0)) c.give(0, reshape(matmul(dz, c.in(1)), c.in_shape(0)));
-    if (c.wants(1)) c.give(1, matmul(transpose(dz), flat(steps.inside(c.in(0)))));
+    if (c.wants(1)) c.give(1, matmul(transpose(dz), flat_rows(steps.inside(c.in(0)))));
     if (c.wants(2)) c.give(2, recurrent_weights(steps, back.dz, c.out(0), c.in(4)));
     if (c.wants(3)) c.give(3, sum(dz, {0}));
     if (c.wants(4)) c.give(4, back.dh);
@@ -157,12 +154,12 @@ void Gru::vjp(Vjp<X>& c) {
     } else {
         back = gru_back(steps, c.in(2), c.in(5), c.out(0), c.out(2), c.g(0), c.g(1), c.g(2));
     }
-    const X dx = flat(back.dx);
+    const X dx = flat_rows(back.dx);
     if (c.wants(0)) c.give(0, reshape(matmul(dx, c.in(1)), c.in_shape(0)));
-    if (c.wants(1)) c.give(1, matmul(transpose(dx), flat(steps.inside(c.in(0)))));
+    if (c.wants(1)) c.give(1, matmul(transpose(dx), flat_rows(steps.inside(c.in(0)))));
     if (c.wants(2)) c.give(2, recurrent_weights(steps, back.dh_gates, c.out(0), c.in(5)));
     if (c.wants(3)) c.give(3, sum(dx, {0}));
-    if (c.wants(4)) c.give(4, sum(flat(back.dh_gates), {0}));
+    if (c.wants(4)) c.give(4, sum(flat_rows(back.dh_gates), {0}));
     if (c.wants(5)) c.give(5, back.dh);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 std::string named(const Tensor& x) { return std::string(name_of(x.dtype())); }
 std::string described(const char* what, const Tensor& x) {
-    return (*what ? what + std::string(" ") : "") + named(x) + to_string(x.shape());
+    return (*what ? what + std::string(" ") : "") + to_string(x.dtype(), x.shape());
 }
 
 }  // namespace

@@ -31,6 +31,13 @@ inline int64_t rows_of(const Tensor& x) {
     return x.shape().back() ? x.count() / x.shape().back() : 0;
 }
 
+/// Of an operand that may be absent: its first element, its row-major form.
+template <class T>
+T* elements(const Tensor& t) {
+    return t.defined() ? static_cast<T*>(t.raw()) : nullptr;
+}
+inline Tensor dense(const Tensor& t) { return t.defined() ? t.contiguous() : t; }
+
 /// Element i of a row-major tensor.
 inline char* at(const Tensor& x, int64_t i) {
     return static_cast<char*>(x.raw()) + i * int64_t(size_of(x.dtype()));

@@ -72,9 +72,8 @@ Tensor Concat::forward(const Attrs& a, std::span<const Tensor> x) {
         if (other.rank() == shape.rank()) other[a.axis] = shape[a.axis];
         if (!(other == shape) || t.dtype() != x[0].dtype())
             throw ShapeError(name, "parts differ beside axis " + std::to_string(a.axis) + ": " +
-                                       std::string(name_of(x[0].dtype())) +
-                                       to_string(x[0].shape()) + " vs " +
-                                       std::string(name_of(t.dtype())) + to_string(t.shape()));
+                                       to_string(x[0].dtype(), x[0].shape()) + " vs " +
+                                       to_string(t.dtype(), t.shape()));
         shape[a.axis] += t.shape()[a.axis];
     }
     Tensor out = Tensor::empty(shape, x[0].dtype());

@@ -8,17 +8,13 @@
 namespace mercer {
 
 template <class X>
-X softmax_vjp(const X& y, const X& g, int axis) {
-    return y * (g - sum(g * y, {axis}, true));
-}
-
-template <class X>
 void Softmax::vjp(Vjp<X>& c) {
     const Attrs& attrs = c.template attrs<Attrs>();
+    const X y = c.out(), g = c.g();
     if constexpr (std::is_same_v<X, Tensor>)
-        c.give(0, backward(attrs, c.out(), c.g()));
+        c.give(0, backward(attrs, y, g));
     else
-        c.give(0, softmax_vjp(c.out(), c.g(), attrs.axis));
+        c.give(0, y * (g - sum(g * y, {attrs.axis}, true)));
 }
 
 }  // namespace mercer

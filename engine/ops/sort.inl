@@ -1,20 +1,22 @@
-// What was moved out is moved back. Included by autograd/ops/sort.cpp only.
+// What was moved out is moved back. Included by autograd/ops/sort.cpp, and by scan.inl.
 #pragma once
 
 #include "engine/ops/sort.h"
 
 namespace mercer {
 
+/// Of an operation whose second result says where along its axis the first one's elements were.
 template <class X>
-void Sort::vjp(Vjp<X>& c) {
-    const int axis = c.template attrs<Attrs>().axis;
+void give_back(Vjp<X>& c, int axis) {
     c.give(0, scatter_add(c.g(), c.out_value(1), axis, c.in_shape(0)[axis]));
 }
-
+template <class X>
+void Sort::vjp(Vjp<X>& c) {
+    give_back(c, c.template attrs<Attrs>().axis);
+}
 template <class X>
 void TopK::vjp(Vjp<X>& c) {
-    const int axis = c.template attrs<Attrs>().axis;
-    c.give(0, scatter_add(c.g(), c.out_value(1), axis, c.in_shape(0)[axis]));
+    give_back(c, c.template attrs<Attrs>().axis);
 }
 
 }  // namespace mercer

@@ -116,25 +116,17 @@ MERCER_INLINE Vec<float> as_float(Vec<int32_t> a) { return bits<float>(a.v); }
 MERCER_INLINE Vec<double> as_float(Vec<int64_t> a) { return bits<double>(a.v); }
 
 /// Shifts by a constant: left, arithmetic right (keeps the sign), logical right.
-template <int n>
-MERCER_INLINE Vec<int32_t> shift_left(Vec<int32_t> a) {
-    return int32_t(uint32_t(a.v) << n);
-}
-template <int n>
-MERCER_INLINE Vec<int64_t> shift_left(Vec<int64_t> a) {
-    return int64_t(uint64_t(a.v) << n);
+template <int n, class T>
+MERCER_INLINE Vec<T> shift_left(Vec<T> a) {
+    return T(std::make_unsigned_t<T>(a.v) << n);
 }
 template <int n, class T>
 MERCER_INLINE Vec<T> shift_right(Vec<T> a) {
     return T(a.v >> n);
 }
-template <int n>
-MERCER_INLINE Vec<int32_t> shift_right_logical(Vec<int32_t> a) {
-    return int32_t(uint32_t(a.v) >> n);
-}
-template <int n>
-MERCER_INLINE Vec<int64_t> shift_right_logical(Vec<int64_t> a) {
-    return int64_t(uint64_t(a.v) >> n);
+template <int n, class T>
+MERCER_INLINE Vec<T> shift_right_logical(Vec<T> a) {
+    return T(std::make_unsigned_t<T>(a.v) >> n);
 }
 
 }  // namespace mercer::MERCER_ISA

@@ -129,13 +129,6 @@ MERCER_INLINE Vec<double> to_float(Vec<int64_t> n) {
     const Vec<double> magic(Format<double>::round_magic);
     return as_float(n + as_int(magic)) - magic;
 }
-/// 2^n for n in the normal range.
-MERCER_INLINE Vec<float> exp2_int(Vec<int32_t> n) {
-    return as_float(shift_left<23>(n + Vec<int32_t>(127)));
-}
-MERCER_INLINE Vec<double> exp2_int(Vec<int64_t> n) {
-    return as_float(shift_left<52>(n + Vec<int64_t>(1023)));
-}
 
 /// After Vec::stream and before another thread is told: orders what went past the caches.
 MERCER_INLINE void stream_fence() {

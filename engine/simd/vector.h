@@ -3,6 +3,8 @@
 // avx512.h or neon.h, as `native::`.
 #pragma once
 
+#include <type_traits>
+
 #include "engine/simd/isa.h"
 
 namespace mercer::MERCER_ISA {
@@ -114,15 +116,10 @@ template <int n, class T>
 MERCER_INLINE Vec<T> shift_right(Vec<T> a) {
     return a.v >> n;
 }
-template <int n>
-MERCER_INLINE Vec<int32_t> shift_right_logical(Vec<int32_t> a) {
-    using U = native::Register<uint32_t>;
-    return reinterpret_cast<native::Register<int32_t>>(reinterpret_cast<U>(a.v) >> n);
-}
-template <int n>
-MERCER_INLINE Vec<int64_t> shift_right_logical(Vec<int64_t> a) {
-    using U = native::Register<uint64_t>;
-    return reinterpret_cast<native::Register<int64_t>>(reinterpret_cast<U>(a.v) >> n);
+template <int n, class T>
+MERCER_INLINE Vec<T> shift_right_logical(Vec<T> a) {
+    using U = native::Register<std::make_unsigned_t<T>>;
+    return reinterpret_cast<native::Register<T>>(reinterpret_cast<U>(a.v) >> n);
 }
 
 }  // namespace mercer::MERCER_ISA

@@ -114,10 +114,10 @@ Matrix eigen(Matrix a) {
 }
 
 Var gram(const Var& x) {  // symmetric positive definite
-    return matmul(x, transpose(x)) + Var(identity(x.size(-2), x.dtype()));
+    return matmul(x, transpose(x)) + Var(Tensor::eye(x.size(-2), -1, x.dtype()));
 }
 Matrix naive_gram(const Matrix& x) { return plus_diagonal(product(x, x, true), 1); }
-Var heavy(const Var& x) { return x + Var(identity(x.size(-1), x.dtype())) * 4.0; }
+Var heavy(const Var& x) { return x + Var(Tensor::eye(x.size(-1), -1, x.dtype())) * 4.0; }
 Matrix naive_heavy(const Matrix& x) { return plus_diagonal(x, 4); }
 
 void add(std::vector<Case>& list, const std::string& name, const std::vector<Input>& in,
@@ -176,12 +176,13 @@ void eigenvalues(std::vector<Case>& list, const std::vector<Input>& squares) {
         const Shape shape = in.shape;
         Shape taller = shape;
         ++taller[shape.rank() - 2];
-        const Tensor ladder = diagonal(identity(shape.back(), DType::f64)) *
+        const Tensor ladder = diagonal(Tensor::eye(shape.back(), -1, DType::f64)) *
                               Tensor::arange(shape.back(), DType::f64, 0, 3);
         add(
             list, "eigh", {in},
             [=](Vars x) {
-                const Var steps(cast(ladder, x[0].dtype()) * identity(shape.back(), x[0].dtype()));
+                const Var steps(cast(ladder, x[0].dtype()) *
+                                Tensor::eye(shape.back(), -1, x[0].dtype()));
                 const auto [values, vectors] = eigh((x[0] + transpose(x[0])) * 0.5 + steps);
                 Shape row = values.shape();
                 row[row.rank() - 1] = 1;

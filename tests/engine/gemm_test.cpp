@@ -200,8 +200,8 @@ TEST_CASE_TEMPLATE("gemm: few strips by a far b whose rows lie pairs of pages ap
                                   {20, wide - 5, beyond + 37},
                                   {39, wide - 64, beyond + 37}}) {
         const bool accumulate = m == 20;
-        const cpu::Epilogue<T> after =
-            m == 17 ? cpu::Epilogue<T>{T(0.5), b.memory.data()} : cpu::Epilogue<T>{};
+        cpu::Epilogue<T> after;
+        if (m == 17) after.bias = b.memory.data();
         Matrix<T> before(m, n, m == 39 ? Layout::both : Layout::rows);
         before.fill(numbers);
         Matrix<T> expected = before;

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "engine/error.h"
+#include "engine/functions.h"
 #include "engine/io/npy.h"
 #include "tests/support/files.h"
 
@@ -83,7 +84,7 @@ TEST_CASE("what is written is what NumPy writes") {
     };
     CHECK(written(Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3})) == f4);
     CHECK(written(Tensor::full({1, 1, 1}, -1, DType::i64)) == i8);
-    CHECK(written(Tensor::from({1, 4, 2, 5, 3, 6}, {3, 2}).transposed()) == f4);
+    CHECK(written(transpose(Tensor::from({1, 4, 2, 5, 3, 6}, {3, 2}))) == f4);
 }
 
 TEST_CASE("every dtype and rank comes back, by copy and by mapping") {

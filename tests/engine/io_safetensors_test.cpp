@@ -9,6 +9,7 @@
 #include <random>
 
 #include "engine/error.h"
+#include "engine/functions.h"
 #include "engine/io/safetensors.h"
 #include "tests/support/files.h"
 #include "tests/support/safetensors_files.h"
@@ -94,7 +95,7 @@ TEST_CASE("every dtype, rank 0 to 8, sizes 0 and 1, views, by copy and by mappin
                 const std::string name =
                     std::string(name_of(dtype)) + std::to_string(rank) + "." + std::to_string(odd);
                 tensors[name] = t;
-                if (rank >= 2) tensors[name + ".t"] = t.transposed();
+                if (rank >= 2) tensors[name + ".t"] = transpose(t);
             }
     const Tensor base = Tensor::arange(24, DType::f64);
     tensors["view"] = base.view({2, 3}, {12, 2}, 1);

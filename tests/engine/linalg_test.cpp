@@ -31,17 +31,17 @@ double largest(const Tensor& x) { return max(abs(cast(x, DType::f64))).item<doub
 TEST_CASE("residuals of large factorisations are a few eps") {
     for (const int64_t n : {63, 64, 65, 200, 513}) {
         const Tensor x = randn(Key{5, uint64_t(n)}, {n, n}, DType::f64);
-        const Tensor a = matmul(x, transpose(x)) + identity(n, DType::f64) * double(n),
+        const Tensor a = matmul(x, transpose(x)) + Tensor::eye(n, -1, DType::f64) * double(n),
                      b = randn(Key{6, 1}, {n, 3}, DType::f64);
         const double eps = std::numeric_limits<double>::epsilon() * double(n), scale = largest(a);
         const Tensor l = cholesky(a);
         CHECK(largest(matmul(l, transpose(l)) - a) < eps * scale);
         CHECK(largest(matmul(x, solve(x, b)) - b) < 1e4 * eps * largest(b));
         CHECK(largest(matmul(a, solve_spd(a, b)) - b) < 10 * eps * largest(b));
-        CHECK(largest(matmul(a, inverse(a)) - identity(n, DType::f64)) < 100 * eps);
+        CHECK(largest(matmul(a, inverse(a)) - Tensor::eye(n, -1, DType::f64)) < 100 * eps);
         const auto [values, v] = eigh(a);
         CHECK(largest(matmul(v * values, transpose(v)) - a) < 4 * eps * scale);
-        CHECK(largest(matmul(transpose(v), v) - identity(n, DType::f64)) < 4 * eps);
+        CHECK(largest(matmul(transpose(v), v) - Tensor::eye(n, -1, DType::f64)) < 4 * eps);
         CHECK(std::abs(logdet(a).item<double>() - sum(log(values)).item<double>()) <
               1e-10 * double(n));
     }
@@ -51,7 +51,8 @@ namespace {
 
 // Rows that exchange at every step, far from singular.
 Tensor scattered(int64_t n, DType dtype) {
-    return roll(randn(Key{7, 1}, {n, n}, dtype) * 0.01 + identity(n, dtype) * 3.0, {n / 3}, {0});
+    return roll(randn(Key{7, 1}, {n, n}, dtype) * 0.01 + Tensor::eye(n, -1, dtype) * 3.0, {n / 3},
+                {0});
 }
 
 }  // namespace
@@ -59,12 +60,11 @@ Tensor scattered(int64_t n, DType dtype) {
 TEST_CASE("matrices wider than what is packed at a time, and any number of threads") {
     reduced_under_emulation("one factorisation wider than what is packed at a time");
     const int64_t n = emulated ? 300 : 2120;
-    const Tensor a = scattered(n, DType::f64), eye = identity(n, DType::f64);
+    const Tensor a = scattered(n, DType::f64), eye = Tensor::eye(n, -1, DType::f64);
     const Tensor inverted = inverse(a);
     CHECK(largest(matmul(a, inverted) - eye) < 1e-11);
     CHECK(largest(solve(a, eye) - inverted) < 1e-11);
-    const Tensor lower =
-        eye * 4.0 + where(triangle(n, n, true, -1), a, Tensor::scalar(0.0, DType::f64));
+    const Tensor lower = eye * 4.0 + tril(a, -1);
     const Tensor b = randn(Key{8, 1}, {n, 5}, DType::f64);
     CHECK(largest(matmul(lower, triangular_solve(lower, b)) - b) < 1e-10);
     CHECK(largest(matmul(transpose(lower), triangular_solve(lower, b, true, true)) - b) < 1e-10);
@@ -100,10 +100,10 @@ TEST_CASE("matrices wider than what is packed at a time, and any number of threa
     }
     set_thread_count(threads);
     const Tensor l = first[1];
-    CHECK(largest(where(triangle(rows, rows, true, 0), Tensor::scalar(0.0), l)) == 0);
+    CHECK(largest(triu(l, 1)) == 0);
     CHECK(largest(matmul(l, transpose(l)) - gram) < 1e-5 * largest(gram));
     CHECK(std::memcmp(first[2].raw(), l.raw(), size_t(l.count()) * 4) == 0);
-    CHECK(largest(matmul(wide, first[0]) - identity(rows, DType::f32)) < 1e-4);
+    CHECK(largest(matmul(wide, first[0]) - Tensor::eye(rows, -1, DType::f32)) < 1e-4);
 }
 
 TEST_CASE("a factorisation stops in the middle when asked to, and leaves nothing behind") {
@@ -168,7 +168,7 @@ namespace {
 
 // Symmetric matrices that are hard for one step or another of an eigenvalue algorithm.
 std::vector<std::pair<const char*, Tensor>> spectra(int64_t n) {
-    const Tensor eye = identity(n, DType::f64), ones = Tensor::ones({n, n}, DType::f64),
+    const Tensor eye = Tensor::eye(n, -1, DType::f64), ones = Tensor::ones({n, n}, DType::f64),
                  x = randn(Key{9, uint64_t(n)}, {n, n}, DType::f64), symmetric = x + transpose(x),
                  thin = slice(x, 1, 0, std::min<int64_t>(3, n));
     Tensor glued = Tensor::zeros({n, n}, DType::f64), graded = glued.clone(),
@@ -220,8 +220,8 @@ TEST_CASE("eigenvectors of hard matrices are orthonormal and of small residual")
                     quantum = dtype == DType::f32 ? 0x1p-149 : 0x1p-1074;
                 CHECK(largest(matmul(vectors * values, transpose(vectors)) - exact) <=
                       eps * scale + double(n) * quantum);
-                CHECK(largest(matmul(transpose(vectors), vectors) - identity(n, DType::f64)) <=
-                      eps);
+                CHECK(largest(matmul(transpose(vectors), vectors) -
+                              Tensor::eye(n, -1, DType::f64)) <= eps);
                 if (n > 1)
                     CHECK(min(slice(values, 0, 1, n) - slice(values, 0, 0, n - 1)).item<double>() >=
                           0);
@@ -230,7 +230,7 @@ TEST_CASE("eigenvectors of hard matrices are orthonormal and of small residual")
 }
 
 TEST_CASE("the column that stops a blocked factorisation is named") {
-    Tensor a = identity(300, DType::f64);
+    Tensor a = Tensor::eye(300, -1, DType::f64);
     a.mutable_data<double>()[170 * 301] = -1;
     CHECK(message_of([&] { cholesky(a); }).find("at column 170") != std::string::npos);
     a.mutable_data<double>()[170 * 301] = 0;
@@ -255,7 +255,7 @@ TEST_CASE("the column that stops a blocked factorisation is named") {
 }
 
 TEST_CASE("what is wrong is named") {
-    const Tensor eye = identity(3, DType::f32), bad = -eye;
+    const Tensor eye = Tensor::eye(3, -1, DType::f32), bad = -eye;
     CHECK(message_of([&] { cholesky(bad); }).find("not positive definite") != std::string::npos);
     CHECK(message_of([&] {
               cholesky(stack(std::vector{eye, eye, bad}, 0));

@@ -91,8 +91,8 @@ TEST_CASE("large copies, turned and repeated") {
         for (const Shape& shape : {Shape{2048, 2112}, Shape{2061, 2051}}) {
             const Tensor x = Tensor::arange(count(shape), DType::f64),
                          y = x - floor(x / 1021) * 1021;
-            const Tensor wide = reshape(cast(y, dtype), shape), turned = wide.transposed().clone();
-            CHECK(all(equal(turned.transposed(), wide)).item<bool>());
+            const Tensor wide = reshape(cast(y, dtype), shape), turned = transpose(wide).clone();
+            CHECK(all(equal(transpose(turned), wide)).item<bool>());
             const Tensor row = slice(wide, 1, 7, 8), repeated = broadcast_to(row, shape).clone();
             CHECK(all(equal(repeated, row)).item<bool>());
             CHECK(all(equal(Tensor::full(shape, 1, dtype), 1)).item<bool>());

@@ -21,17 +21,19 @@ void hide(const LogTile<T>& t) {
     }
 }
 
-template <class T, Alpha alpha>
+template <class T, EntmaxAlpha alpha>
 T epsilon_of(const T* epsilon, int64_t row) {
-    return alpha == Alpha::two ? T(1) : alpha == Alpha::half_three ? T(0.5) : epsilon[row];
+    return alpha == EntmaxAlpha::two            ? T(1)
+           : alpha == EntmaxAlpha::three_halves ? T(0.5)
+                                                : epsilon[row];
 }
 
-template <class T, Alpha alpha>
+template <class T, EntmaxAlpha alpha>
 MERCER_INLINE Distribution<T, alpha> distribution(const Statistics<T>& s, int64_t r, T epsilon) {
     return {Threshold<T>{s.of[0][r], s.of[1][r], s.of[2][r]}, epsilon};
 }
 
-template <class T, Alpha alpha>
+template <class T, EntmaxAlpha alpha>
 void threshold_rows(int64_t rows, int64_t columns, const T* z, int64_t row, const T* epsilons,
                     bool for_alpha, const Statistics<T>& s) {
     for (int64_t r = 0; r < rows; ++r, z += row) {
@@ -56,7 +58,7 @@ void threshold_rows(int64_t rows, int64_t columns, const T* z, int64_t row, cons
     }
 }
 
-template <class T, Alpha alpha>
+template <class T, EntmaxAlpha alpha>
 void sparse_rows(const LogTile<T>& t, const T* epsilons, const Statistics<T>& s) {
     for (int64_t r = 0; r < t.rows; ++r) {
         T* z = t.z + r * t.row;
@@ -70,7 +72,7 @@ void sparse_rows(const LogTile<T>& t, const T* epsilons, const Statistics<T>& s)
     }
 }
 
-template <class T, Alpha alpha>
+template <class T, EntmaxAlpha alpha>
 void escort_rows(const LogTile<T>& t, const T* g, const T* epsilons, const Statistics<T>& s,
                  T* totals, T* sizes) {
     const Vec<T> zero(T(0));
@@ -92,7 +94,7 @@ void escort_rows(const LogTile<T>& t, const T* g, const T* epsilons, const Stati
     }
 }
 
-template <class T, Alpha alpha>
+template <class T, EntmaxAlpha alpha>
 void unsparse_rows(const LogTile<T>& t, T* g, const T* epsilons, const Statistics<T>& s, const T* D,
                    T* dalpha) {
     const Vec<T> zero(T(0));
@@ -133,30 +135,32 @@ void unsparse_rows(const LogTile<T>& t, T* g, const T* epsilons, const Statistic
 template <class T>
 void threshold(SparseKind kind, int64_t rows, int64_t columns, const T* z, int64_t row,
                const T* epsilon, bool for_alpha, const Statistics<T>& s) {
-    constexpr decltype(&threshold_rows<T, Alpha::two>) of[] = {threshold_rows<T, Alpha::two>,
-                                                               threshold_rows<T, Alpha::half_three>,
-                                                               threshold_rows<T, Alpha::any>};
+    constexpr decltype(&threshold_rows<T, EntmaxAlpha::two>) of[] = {
+        threshold_rows<T, EntmaxAlpha::two>, threshold_rows<T, EntmaxAlpha::three_halves>,
+        threshold_rows<T, EntmaxAlpha::any>};
     of[int(kind)](rows, columns, z, row, epsilon, for_alpha, s);
 }
 template <class T>
 void sparse(SparseKind kind, const LogTile<T>& t, const T* epsilon, const Statistics<T>& s) {
-    constexpr decltype(&sparse_rows<T, Alpha::two>) of[] = {
-        sparse_rows<T, Alpha::two>, sparse_rows<T, Alpha::half_three>, sparse_rows<T, Alpha::any>};
+    constexpr decltype(&sparse_rows<T, EntmaxAlpha::two>) of[] = {
+        sparse_rows<T, EntmaxAlpha::two>, sparse_rows<T, EntmaxAlpha::three_halves>,
+        sparse_rows<T, EntmaxAlpha::any>};
     of[int(kind)](t, epsilon, s);
 }
 template <class T>
 void escorts(SparseKind kind, const LogTile<T>& t, const T* g, const T* epsilon,
              const Statistics<T>& s, T* totals, T* sizes) {
-    constexpr decltype(&escort_rows<T, Alpha::two>) of[] = {
-        escort_rows<T, Alpha::two>, escort_rows<T, Alpha::half_three>, escort_rows<T, Alpha::any>};
+    constexpr decltype(&escort_rows<T, EntmaxAlpha::two>) of[] = {
+        escort_rows<T, EntmaxAlpha::two>, escort_rows<T, EntmaxAlpha::three_halves>,
+        escort_rows<T, EntmaxAlpha::any>};
     of[int(kind)](t, g, epsilon, s, totals, sizes);
 }
 template <class T>
 void unsparse(SparseKind kind, const LogTile<T>& t, T* g, const T* epsilon, const Statistics<T>& s,
               const T* D, T* dalpha) {
-    constexpr decltype(&unsparse_rows<T, Alpha::two>) of[] = {unsparse_rows<T, Alpha::two>,
-                                                              unsparse_rows<T, Alpha::half_three>,
-                                                              unsparse_rows<T, Alpha::any>};
+    constexpr decltype(&unsparse_rows<T, EntmaxAlpha::two>) of[] = {
+        unsparse_rows<T, EntmaxAlpha::two>, unsparse_rows<T, EntmaxAlpha::three_halves>,
+        unsparse_rows<T, EntmaxAlpha::any>};
     of[int(kind)](t, g, epsilon, s, D, dalpha);
 }
 

@@ -13,6 +13,7 @@
 #include "attention/smoother/fused/weights_table.h"
 #include "attention/smoother/sparse.h"
 #include "engine/cpu/caches.h"
+#include "engine/cpu/dispatch.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 
@@ -31,24 +32,15 @@ constexpr int64_t block_queries = 56;  // does not show in results, but in those
 
 template <class T>
 const RowTable<T>& row_stages() {
-    if constexpr (sizeof(T) == 4)
-        return attend_rows_f32();
-    else
-        return attend_rows_f64();
+    return cpu::of_type<T>(attend_rows_f32, attend_rows_f64)();
 }
 template <class T>
 const PairTable<T>& pair_stages() {
-    if constexpr (sizeof(T) == 4)
-        return attend_pairs_f32();
-    else
-        return attend_pairs_f64();
+    return cpu::of_type<T>(attend_pairs_f32, attend_pairs_f64)();
 }
 template <class T>
 const WeightTable<T>& weight_stages() {
-    if constexpr (sizeof(T) == 4)
-        return attend_weights_f32();
-    else
-        return attend_weights_f64();
+    return cpu::of_type<T>(attend_weights_f32, attend_weights_f64)();
 }
 
 /// [B…, rows, width], of which each head reads one matrix.

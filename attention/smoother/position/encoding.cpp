@@ -52,8 +52,7 @@ Var sinusoidal_encoding(const Var& positions, int64_t width, DType dtype,
 Tensor token_positions(const Tensor& visible) {
     if (visible.rank() < 1 || visible.dtype() != DType::boolean)
         throw DTypeError("token_positions", "needs a bool mask [..., T], got " +
-                                                std::string(name_of(visible.dtype())) +
-                                                to_string(visible.shape()));
+                                                to_string(visible.dtype(), visible.shape()));
     const Tensor rows = visible.contiguous();
     const bool* seen = rows.data<bool>();
     Tensor out = Tensor::empty(visible.shape(), DType::i64);

@@ -8,7 +8,7 @@
 namespace mercer::MERCER_ISA {
 namespace {
 
-template <class T, Alpha alpha>
+template <class T, EntmaxAlpha alpha>
 void forward(const void* from, const void* alphas, void* to, int64_t rows, int64_t n) {
     for (int64_t r = 0; r < rows; ++r) {
         const T* x = static_cast<const T*>(from) + r * n;
@@ -22,9 +22,10 @@ void forward(const void* from, const void* alphas, void* to, int64_t rows, int64
             });
             continue;
         }
-        const T epsilon = alpha == Alpha::two          ? T(1)
-                          : alpha == Alpha::half_three ? T(0.5)
-                                                       : static_cast<const T*>(alphas)[r] - T(1);
+        const T epsilon = alpha == EntmaxAlpha::two ? T(1)
+                          : alpha == EntmaxAlpha::three_halves
+                              ? T(0.5)
+                              : static_cast<const T*>(alphas)[r] - T(1);
         const Distribution<T, alpha> weight(threshold<T, alpha>(x, n, top, epsilon), epsilon);
         write_run(p, n, false, [&](int64_t i, int count) MERCER_STEP {
             return weight(load(x + i, count, T(0)));
@@ -54,14 +55,14 @@ T alpha_gradient(const T* p, const T* g, int64_t n, T epsilon) {
     return sum.total();
 }
 
-template <class T, Alpha alpha>
+template <class T, EntmaxAlpha alpha>
 void backward(const void* p_rows, const void* alphas, const void* g_rows, void* to, void* dalphas,
               int64_t rows, int64_t n) {
     for (int64_t r = 0; r < rows; ++r) {
         const T* p = static_cast<const T*>(p_rows) + r * n;
         const T* g = static_cast<const T*>(g_rows) + r * n;
-        const T epsilon =
-            alpha == Alpha::any ? static_cast<const T*>(alphas)[r] - T(1) : T(0);  // else unused
+        const T epsilon = alpha == EntmaxAlpha::any ? static_cast<const T*>(alphas)[r] - T(1)
+                                                    : T(0);  // else unused
         if (dalphas) static_cast<T*>(dalphas)[r] = alpha_gradient(p, g, n, epsilon);
         if (epsilon > T(1)) {
             steep_gradient(p, g, n, epsilon, static_cast<T*>(to) + r * n);
@@ -86,16 +87,16 @@ void backward(const void* p_rows, const void* alphas, const void* g_rows, void* 
 }
 
 // y^ε − 1 for y > 0.
-template <class T, Alpha alpha>
+template <class T, EntmaxAlpha alpha>
 MERCER_INLINE Vec<T> power_less_one(Vec<T> y, T epsilon) {
-    if constexpr (alpha == Alpha::two) return y - Vec<T>(T(1));
-    if constexpr (alpha == Alpha::half_three) return sqrt(y) - Vec<T>(T(1));
+    if constexpr (alpha == EntmaxAlpha::two) return y - Vec<T>(T(1));
+    if constexpr (alpha == EntmaxAlpha::three_halves) return sqrt(y) - Vec<T>(T(1));
     const Vec<T> l = log(y);
     return epsilon == T(0) ? l : expm1(Vec<T>(epsilon) * l);
 }
 
 // d·(p − y) + (y·(y^ε − 1) − p·(p^ε − 1))/(αε) over a row; ε = 0: logarithms for the powers less one.
-template <class T, Alpha alpha>
+template <class T, EntmaxAlpha alpha>
 void loss(const void* from, const void* targets, void* losses, void* tops, void* shifts, void* sums,
           int64_t rows, int64_t n, double epsilon_of_all) {
     const T epsilon = T(epsilon_of_all);
@@ -135,7 +136,7 @@ void loss(const void* from, const void* targets, void* losses, void* tops, void*
     }
 }
 
-template <class T, Alpha alpha>
+template <class T, EntmaxAlpha alpha>
 void loss_gradient(const void* from, const void* targets, const void* tops, const void* shifts,
                    const void* sums, const void* weights, void* to, int64_t rows, int64_t n,
                    double epsilon, bool stream) {
@@ -161,11 +162,11 @@ void loss_gradient(const void* from, const void* targets, const void* tops, cons
 
 }  // namespace
 
-#define MERCER_ALPHAS(name)                                                    \
-    {                                                                          \
-        {name<float, Alpha::two>, name<double, Alpha::two>},                   \
-            {name<float, Alpha::half_three>, name<double, Alpha::half_three>}, \
-            {name<float, Alpha::any>, name<double, Alpha::any>},               \
+#define MERCER_ALPHAS(name)                                                                    \
+    {                                                                                          \
+        {name<float, EntmaxAlpha::two>, name<double, EntmaxAlpha::two>},                       \
+            {name<float, EntmaxAlpha::three_halves>, name<double, EntmaxAlpha::three_halves>}, \
+            {name<float, EntmaxAlpha::any>, name<double, EntmaxAlpha::any>},                   \
     }
 extern const cpu::EntmaxTable entmax_table = {MERCER_ALPHAS(forward), MERCER_ALPHAS(backward),
                                               MERCER_ALPHAS(loss), MERCER_ALPHAS(loss_gradient)};

@@ -10,23 +10,22 @@
 // a ≤ 1 that is a smaller sum, its root a smaller s, and its powers are products.
 #pragma once
 
+#include "engine/cpu/entmax_table.h"
 #include "engine/cpu/kernels/entmax_steep.h"
 #include "engine/cpu/kernels/row.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
 
-enum class Alpha { two, half_three, any };
-
 /// p and p^{2−α} at u = d − s. Both 0 outside the support.
 template <class T>
 struct Weight {
     Vec<T> p, escort;
 };
-template <class T, Alpha alpha>
+template <class T, EntmaxAlpha alpha>
 MERCER_INLINE Weight<T> weight(Vec<T> u, T epsilon) {
     const Vec<T> zero(T(0)), one(T(1));
-    if constexpr (alpha == Alpha::any) {
+    if constexpr (alpha == EntmaxAlpha::any) {
         if (epsilon == T(0)) {
             const Vec<T> p = exp(u);
             return {p, p};
@@ -38,9 +37,9 @@ MERCER_INLINE Weight<T> weight(Vec<T> u, T epsilon) {
         const Vec<T> eu = select(outside, zero, below), p = exp(log1p(eu) / Vec<T>(epsilon));
         return {select(outside, zero, p), select(outside, zero, p / (one + eu))};
     } else {
-        const Vec<T> a = alpha == Alpha::two ? one + u : fma(Vec<T>(T(0.5)), u, one);
+        const Vec<T> a = alpha == EntmaxAlpha::two ? one + u : fma(Vec<T>(T(0.5)), u, one);
         const Vec<T> root = select(a < zero, zero, a);
-        if constexpr (alpha == Alpha::half_three) return {root * root, root};
+        if constexpr (alpha == EntmaxAlpha::three_halves) return {root * root, root};
         return {root, select(root == zero, zero, one)};
     }
 }
@@ -51,7 +50,7 @@ T power(T base, T exponent) {
 }
 
 /// The weight of an element x_i.
-template <class T, Alpha alpha>
+template <class T, EntmaxAlpha alpha>
 struct Distribution {
     Vec<T> top, shift, scale, base;
     T epsilon;
@@ -59,22 +58,22 @@ struct Distribution {
         : top(at.top),
           shift(at.s),
           scale(T(1) / at.sum),
-          base(alpha == Alpha::any && e > T(1) ? power(at.s, e) : T(0)),
+          base(alpha == EntmaxAlpha::any && e > T(1) ? power(at.s, e) : T(0)),
           epsilon(e) {}
     MERCER_INLINE Vec<T> operator()(Vec<T> x) const {
-        if constexpr (alpha == Alpha::any)
+        if constexpr (alpha == EntmaxAlpha::any)
             if (epsilon > T(1)) return steep_weight(x - top, shift, base, epsilon) * scale;
         return weight<T, alpha>((x - top) - shift, epsilon).p * scale;
     }
 };
 
 /// p^{2−α}, 0 where p is.
-template <class T, Alpha alpha>
+template <class T, EntmaxAlpha alpha>
 MERCER_INLINE Vec<T> escort_of(Vec<T> p, T epsilon) {
     const Vec<T> zero(T(0)), one(T(1));
     const Mask<T> out = p == zero;
-    if constexpr (alpha == Alpha::two) return select(out, zero, one);
-    if constexpr (alpha == Alpha::half_three) return sqrt(p);
+    if constexpr (alpha == EntmaxAlpha::two) return select(out, zero, one);
+    if constexpr (alpha == EntmaxAlpha::three_halves) return sqrt(p);
     if (!any(!out)) return zero;
     return select(out, zero, exp(Vec<T>(T(1) - epsilon) * log(select(out, one, p))));
 }
@@ -164,14 +163,14 @@ T root_of_powers(const T* x, int64_t n, T top, T epsilon, int m) {
     return s;
 }
 
-template <class T, Alpha alpha>
+template <class T, EntmaxAlpha alpha>
 Threshold<T> threshold(const T* row, int64_t length, T top, T epsilon) {
     constexpr T precision = sizeof(T) == 4 ? T(0x1p-23) : T(0x1p-52), one = T(1);
     // Were all equal, p = 1/n: s = (1 − n^{−ε})/ε, log n for ε = 0. It cannot be more.
     T high;
-    if constexpr (alpha == Alpha::two) {
+    if constexpr (alpha == EntmaxAlpha::two) {
         high = one - one / T(length);
-    } else if constexpr (alpha == Alpha::half_three) {
+    } else if constexpr (alpha == EntmaxAlpha::three_halves) {
         high = T(2) - T(2) / number(sqrt(Vec<T>(T(length))));
     } else {
         const T log_n = number(log(Vec<T>(T(length))));
@@ -185,9 +184,9 @@ Threshold<T> threshold(const T* row, int64_t length, T top, T epsilon) {
         candidates.keep(top, s - (one + T(8) * precision) / epsilon);
     };
     if (epsilon > T(0)) keep();
-    if constexpr (alpha == Alpha::any)
+    if constexpr (alpha == EntmaxAlpha::any)
         if (epsilon > one) return steep_threshold(candidates.x, candidates.n, top, epsilon);
-    if (alpha == Alpha::any && epsilon > T(1) / T(64) && epsilon < one) {
+    if (alpha == EntmaxAlpha::any && epsilon > T(1) / T(64) && epsilon < one) {
         int m = int(one / epsilon);
         m += T(m) * epsilon < one;
         s = root_of_powers(candidates.x, candidates.n, top, epsilon, m);
@@ -217,9 +216,9 @@ Threshold<T> threshold(const T* row, int64_t length, T top, T epsilon) {
         const T slope = escorts.total();
         if (!(sum - one > T(2) * precision || one - sum > T(2) * precision)) break;
         T step;
-        if (alpha == Alpha::two)
+        if (alpha == EntmaxAlpha::two)
             step = (sum - one) / slope;
-        else if (alpha == Alpha::half_three)
+        else if (alpha == EntmaxAlpha::three_halves)
             step = (sum - number(sqrt(Vec<T>(sum)))) / (epsilon * slope);
         else
             step = (sum - power(sum, one - epsilon)) / (epsilon * slope);

@@ -11,11 +11,7 @@ namespace {
 template <class T>
 MERCER_INLINE ExpSum<T> exp_sum_of_few(const T* x, int64_t n) {
     constexpr T lowest = MaxOp::identity<T>;
-    Canonical<T, PlainMax> largest;
-    canonical_for(largest, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-        part = PlainMax::join(part, load(x + i, count, lowest));
-    });
-    const T most = largest.total(), top = most == lowest ? T(0) : most;
+    const T most = largest_of(x, n), top = most == lowest ? T(0) : most;
     if (top == -lowest) return {top, infinite_sum(x, n)};
     Canonical<T, SumOp> sum;
     canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {

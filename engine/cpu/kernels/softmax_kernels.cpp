@@ -20,11 +20,7 @@ void forward(const void* from, void* to, int64_t rows, int64_t n) {
     for (int64_t r = 0; r < rows; ++r) {
         const T* x = static_cast<const T*>(from) + r * n;
         T* y = static_cast<T*>(to) + r * n;
-        Canonical<T, PlainMax> largest;
-        canonical_for(largest, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-            part = PlainMax::join(part, load(x + i, count, lowest));
-        });
-        const T top = largest.total();
+        const T top = largest_of(x, n);
         const Vec<T> m(top == lowest ? T(0)
                                      : top);  // a row of −∞ only: exp gives zeros, and so do we
         Canonical<T, SumOp> sum;

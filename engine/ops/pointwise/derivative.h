@@ -17,21 +17,16 @@ concept HasOwnDerivative = requires(Op op, Vec<float> x) {
     op.df(x, x);
 };
 
-template <class Op, class V>
-MERCER_INLINE V apply(const Op& op, const V (&x)[1]) {
-    return op.f(x[0]);
-}
-template <class Op, class V>
-MERCER_INLINE V apply(const Op& op, const V (&x)[2]) {
-    return op.f(x[0], x[1]);
-}
-template <class Op, class V>
-MERCER_INLINE V apply(const Op& op, const V (&x)[3]) {
-    return op.f(x[0], x[1], x[2]);
-}
-template <class Op, class V>
-MERCER_INLINE V apply(const Op& op, const V (&x)[4]) {
-    return op.f(x[0], x[1], x[2], x[3]);
+template <class Op, class V, int n>
+MERCER_INLINE V apply(const Op& op, const V (&x)[n]) {
+    if constexpr (n == 1)
+        return op.f(x[0]);
+    else if constexpr (n == 2)
+        return op.f(x[0], x[1]);
+    else if constexpr (n == 3)
+        return op.f(x[0], x[1], x[2]);
+    else
+        return op.f(x[0], x[1], x[2], x[3]);
 }
 
 /// t_i = x_i, with derivative 1 for i = k; the others are constants, known as such when compiled.

@@ -29,8 +29,7 @@ std::vector<Tensor> values(uint64_t stream, size_t tensors = shapes.size()) {
         const DType dtype = i % 3 == 1 ? DType::f64 : DType::f32;
         const Shape& s = shapes[i];
         t.push_back(randn(Key{stream, i}, s, dtype));
-        if (stream > 0 && i == 5)
-            t.back() = randn(Key{stream, i}, {s[1], s[0]}, dtype).transposed();
+        if (stream > 0 && i == 5) t.back() = transpose(randn(Key{stream, i}, {s[1], s[0]}, dtype));
     }
     return t;
 }
@@ -207,7 +206,7 @@ TEST_CASE("what does not fit is refused, and nothing is changed") {
         Tensor whole = Tensor::zeros({2, 2}, DType::i32), none;
         CHECK_THROWS_AS(step({&whole}, {whole}), DTypeError);
         CHECK_THROWS_AS(step({&none}, {three}), ShapeError);
-        Tensor matrix = Tensor::zeros({2, 3}), turned = matrix.transposed();
+        Tensor matrix = Tensor::zeros({2, 3}), turned = transpose(matrix);
         CHECK_THROWS_AS(step({&turned}, {Tensor::zeros({3, 2})}), InPlaceError);
         CHECK_THROWS_AS(step({&p, &p}, {three, three}), InPlaceError);
         Tensor part = matrix.view({3}, {1}, 3), front = matrix.view({4}, {1}, 0);

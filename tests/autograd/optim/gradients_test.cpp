@@ -31,7 +31,7 @@ std::vector<Tensor> many() {
         g.push_back(randn(Key{1, k++}, {n}));
         g.push_back(randn(Key{1, k++}, {n}, DType::f64));
     }
-    g.push_back(randn(Key{1, k++}, {40, 70}).transposed());
+    g.push_back(transpose(randn(Key{1, k++}, {40, 70})));
     g.push_back({});
     return g;
 }
