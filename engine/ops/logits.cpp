@@ -18,24 +18,6 @@ MERCER_DISPATCH(cpu::LogitsTable, logits_table)
 
 namespace {
 
-// The reduced axes at the end, in one; and where each axis of x went.
-struct Together {
-    int axes[Dims::max_rank];
-    int rank = 0;
-    int64_t rows = 1, n = 1;
-};
-Together together(const Shape& shape, unsigned axes) {
-    Together t;
-    for (const bool reduced : {false, true})
-        for (int a = 0; a < shape.rank(); ++a)
-            if (bool(axes & (1u << a)) == reduced) {
-                t.axes[t.rank++] = a;
-                (reduced ? t.n : t.rows) *= shape[a];
-            }
-    return t;
-}
-std::span<const int> order(const Together& t) { return {t.axes, size_t(t.rank)}; }
-
 // w·(exp(x − top)/sum − …), the gradient of a sum of rows' logarithms.
 Tensor gradient(const Tensor& x, int64_t n, const Tensor& top, const Tensor& sum, const Tensor& w,
                 const int64_t* labels, double share, double pick) {
@@ -54,9 +36,9 @@ Tensor gradient(const Tensor& x, int64_t n, const Tensor& top, const Tensor& sum
 std::array<Tensor, 3> LogSumExp::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     require_floating(name, in[0]);
-    const Together t = together(in[0].shape(), attrs.axes);
-    const Tensor x = permute(in[0], order(t)).contiguous(),
-                 top = Tensor::empty({t.rows}, x.dtype()), sum = Tensor::empty({t.rows}, x.dtype()),
+    const AxesLast t(in[0].shape(), attrs.axes);
+    const Tensor x = t.last(in[0]).contiguous(), top = Tensor::empty({t.rows}, x.dtype()),
+                 sum = Tensor::empty({t.rows}, x.dtype()),
                  log_sum = Tensor::empty({t.rows}, x.dtype());
     const auto kernel = logits_table().sums[x.dtype() == DType::f64];
     for_rows(t.rows, t.n, [&](int64_t r, int64_t rows) {
@@ -69,12 +51,9 @@ std::array<Tensor, 3> LogSumExp::forward(const Attrs& attrs, std::span<const Ten
 Tensor LogSumExp::backward(const Attrs& attrs, const Tensor& from, const Tensor& top,
                            const Tensor& sum, const Tensor& g) {
     const OperationScope scope(name, {&from, &top, &sum, &g});
-    const Together t = together(from.shape(), attrs.axes);
-    const Tensor dx = gradient(permute(from, order(t)).contiguous(), t.n, top, sum, g.contiguous(),
-                               nullptr, 0, 0);
-    int back[Dims::max_rank];
-    for (int a = 0; a < t.rank; ++a) back[t.axes[a]] = a;
-    return permute(dx, std::span<const int>(back, size_t(t.rank)));
+    const AxesLast t(from.shape(), attrs.axes);
+    return t.restored(
+        gradient(t.last(from).contiguous(), t.n, top, sum, g.contiguous(), nullptr, 0, 0));
 }
 
 Tensor LogSoftmax::forward(const Attrs& attrs, std::span<const Tensor> in) {
@@ -200,24 +179,24 @@ Tensor NllLoss::forward(const Attrs& attrs, std::span<const Tensor> in) {
         // Ids are looked at where they are used: there is little else to do for a row.
         const T* p = n ? static_cast<const T*>(x.raw()) : &none;
         T* to = static_cast<T*>(loss.raw());
-        parallel_for(
-            ids.count(), grain_for(3), [&, p, to, id, n, ignore](int64_t begin, int64_t end) {
-                int64_t skipped = 0;
-                bool outside = false;
-                const T* row = p + begin * n;
-                for (int64_t r = begin; r < end; ++r, row += n) {
-                    const int64_t i = id[r];
-                    if (i == ignore) {
-                        to[r] = T(0), ++skipped;
-                        continue;
-                    }
-                    const bool out = uint64_t(i) >= uint64_t(n);
-                    to[r] = -row[out ? 0 : i];
-                    outside |= out;
-                }
-                counted += end - begin - skipped;
-                if (outside) wrong = true;
-            });
+        parallel_for(ids.count(), grain_for(3),
+                     [&, p, to, id, n, ignore](int64_t begin, int64_t end) {
+                         int64_t skipped = 0;
+                         bool outside = false;
+                         const T* row = p + begin * n;
+                         for (int64_t r = begin; r < end; ++r, row += n) {
+                             const int64_t i = id[r];
+                             if (i == ignore) {
+                                 to[r] = T(0), ++skipped;
+                                 continue;
+                             }
+                             const bool out = uint64_t(i) >= uint64_t(n);
+                             to[r] = -row[out ? 0 : i];
+                             outside |= out;
+                         }
+                         counted += end - begin - skipped;
+                         if (outside) wrong = true;
+                     });
     });
     if (wrong) row_labels(name, x.shape(), ids, ignore);  // says which
     return reduced_loss(loss, attrs.reduction, counted);

@@ -7,6 +7,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
+#include "engine/ops/product.h"
 #include "engine/ops/require.h"
 
 namespace mercer {
@@ -48,10 +49,7 @@ Tensor mean_squared_deviation(const char* name, const VarianceAttrs& attrs, cons
 
 // (Σ|x|^p)^(1/p) of numbers scaled by their largest, which neither overflows nor vanishes.
 Tensor scaled_norm(const Tensor& x, unsigned axes, double p) {
-    const Tensor top = cpu::reduce(cpu::Reduction::max_abs, x, axes);
-    const Tensor one = Tensor::ones({}, x.dtype());
-    const Tensor unit = where(logical_and(isfinite(top), greater(top, 0)), top, one);
-    const Tensor scaled = x / unit;
+    const Tensor unit = largest_magnitude(x, axes), scaled = x / unit;
     const Tensor sum = p == 2 ? cpu::reduce(cpu::Reduction::sum_square, scaled, axes)
                               : cpu::reduce(cpu::Reduction::sum,
                                             pow(abs(scaled), Tensor::scalar(p, x.dtype())), axes);
@@ -89,17 +87,30 @@ Tensor finished(const Tensor& y, const ReduceAttrs& attrs) {
 }
 ReduceAttrs reduce_all(int rank) { return {(1u << rank) - 1u, false}; }
 
-Shape kept_shape(const Shape& shape, unsigned axes) {
-    Shape kept = shape;
-    for (int i = 0; i < shape.rank(); ++i)
-        if (axes & (1u << i)) kept[i] = 1;
-    return kept;
-}
 int64_t reduced_count(const Shape& shape, unsigned axes) {
     int64_t n = 1;
     for (int i = 0; i < shape.rank(); ++i)
         if (axes & (1u << i)) n *= shape[i];
     return n;
+}
+
+Tensor mean_of(const Tensor& x, unsigned axes) { return cpu::moments(x, axes, true)[0]; }
+Tensor largest_magnitude(const Tensor& x, unsigned axes) {
+    const Tensor top = cpu::reduce(cpu::Reduction::max_abs, x, axes);
+    return where(logical_and(isfinite(top), greater(top, 0)), top, Tensor::ones({}, x.dtype()));
+}
+
+AxesLast::AxesLast(const Shape& shape, unsigned axes) : rank(0) {
+    for (const bool reduced : {false, true})
+        for (int a = 0; a < shape.rank(); ++a) {
+            if (bool(axes & (1u << a)) != reduced) continue;
+            if (!reduced) line.push_back(shape[a]);
+            moved.push_back(shape[a]);
+            (reduced ? n : rows) *= shape[a];
+            back[a] = rank;
+            order[rank++] = a;
+        }
+    line.push_back(n);
 }
 
 double degrees_of_freedom(const Shape& shape, const VarianceAttrs& attrs) {
@@ -113,8 +124,13 @@ double degrees_of_freedom(const Shape& shape, const VarianceAttrs& attrs) {
 MERCER_REDUCED(Sum, sum)
 MERCER_REDUCED(Max, max)
 MERCER_REDUCED(Min, min)
-MERCER_REDUCED(Prod, prod)
 #undef MERCER_REDUCED
+
+Tensor Prod::forward(const Attrs& a, std::span<const Tensor> x) {
+    const Tensor y = reduce(name, cpu::Reduction::prod, {a.axes, true}, x[0]);
+    if (is_floating(y.dtype()) && a.axes) settle_products(x[0], a.axes, y);
+    return finished(y, a);
+}
 
 Tensor Mean::forward(const Attrs& a, std::span<const Tensor> x) {
     require_floating(name, x[0]);

@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "engine/cpu/reduce.h"
 #include "engine/ops/op.h"
 #include "engine/tensor.h"
 
@@ -24,18 +25,41 @@ MERCER_API ReduceAttrs reduce_axes(const char* operation, std::span<const int> a
 MERCER_API ReduceAttrs reduce_all(int rank);
 /// A result with the reduced axes of size 1, without them unless they are kept.
 Tensor finished(const Tensor& y, const ReduceAttrs& attrs);
-/// `shape` with the reduced axes left as 1.
-MERCER_API Shape kept_shape(const Shape& shape, unsigned axes);
+using cpu::kept_shape;
 /// The number of elements reduced into one.
 MERCER_API int64_t reduced_count(const Shape& shape, unsigned axes);
+/// Over the axes, which are kept: the mean, whose sum does not overflow; max |x|, and 1 where it is 0 or not finite.
+MERCER_API Tensor mean_of(const Tensor& x, unsigned axes);
+MERCER_API Tensor largest_magnitude(const Tensor& x, unsigned axes);
 /// n − correction, but no less than 0.
 MERCER_API double degrees_of_freedom(const Shape& shape, const VarianceAttrs& attrs);
+
+/// The axes of a mask at the end, as one: `rows` lines of n.
+struct MERCER_API AxesLast {
+    Dims moved, line;  // shapes: (kept…, reduced…), (kept…, n)
+    int order[Dims::max_rank], back[Dims::max_rank], rank;
+    int64_t rows = 1, n = 1;
+
+    AxesLast(const Shape& shape, unsigned axes);
+    template <class X>
+    X last(const X& x) const {
+        return permute(x, std::span<const int>(order, size_t(rank)));
+    }
+    template <class X>
+    X lines(const X& x) const {
+        return reshape(last(x), line);
+    }
+    template <class X>
+    X restored(const X& x) const {
+        return permute(reshape(x, moved), std::span<const int>(back, size_t(rank)));
+    }
+};
 
 MERCER_OPERATION_OF(ReduceAttrs, Sum, "sum", Tensor, 0)
 MERCER_OPERATION_OF(ReduceAttrs, Mean, "mean", Tensor, 0)
 MERCER_OPERATION_OF(ReduceAttrs, Max, "max", Tensor, input_bit(0) | output_bit)
 MERCER_OPERATION_OF(ReduceAttrs, Min, "min", Tensor, input_bit(0) | output_bit)
-MERCER_OPERATION_OF(ReduceAttrs, Prod, "prod", Tensor, input_bit(0))
+MERCER_OPERATION_OF(ReduceAttrs, Prod, "prod", Tensor, input_bit(0) | output_bit)
 MERCER_OPERATION_OF(VarianceAttrs, Variance, "var", Tensor, input_bit(0))
 MERCER_OPERATION_OF(VarianceAttrs, Deviation, "stddev", Tensor, input_bit(0) | output_bit)
 MERCER_OPERATION_OF(NormAttrs, NormP, "norm_p", Tensor, input_bit(0) | output_bit)

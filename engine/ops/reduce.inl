@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "engine/functions.h"
-#include "engine/ops/reduce.h"
+#include "engine/ops/product.h"
 
 namespace mercer {
 
@@ -27,12 +28,15 @@ void Mean::vjp(Vjp<X>& c) {
                                                       c.template attrs<ReduceAttrs>().axes))));
 }
 
-/// Equal extrema share: g · [x = y] / #[x = y]
+/// Equal extrema share: g · [x = y] / #[x = y]; of a row whose extremum is NaN, its NaNs.
 template <class X>
 void extremum_vjp(Vjp<X>& c) {
     const unsigned axes = c.template attrs<ReduceAttrs>().axes;
     const Shape kept = kept_shape(c.in_shape(0), axes);
-    const Tensor hit = equal(c.value(0), reshape(c.out_value(), kept));
+    const Tensor x = c.value(0), y = reshape(c.out_value(), kept);
+    Tensor hit = equal(x, y);
+    if (is_floating(x.dtype()) && any(isnan(y)).item<bool>())
+        hit = logical_or(hit, logical_and(isnan(x), isnan(y)));
     const Tensor hits = sum_to(cast(hit, c.dtype()), kept);
     const X share = broadcast_to(reshape(c.g(), kept) / X(hits), c.in_shape(0));
     c.give(0, where(hit, share, X(Tensor::zeros({}, c.dtype()))));
@@ -58,30 +62,25 @@ inline std::vector<int> axes_of(unsigned mask) {
 template <class X>
 void Prod::vjp(Vjp<X>& c) {
     const unsigned axes = c.template attrs<Attrs>().axes;
-    const Shape from = c.in_shape(0);
-    std::vector<int> order = axes_of(~axes & ((1u << from.rank()) - 1u)), back(size_t(from.rank()));
-    Shape line, moved;
-    for (int a : order) line.push_back(from[a]);
-    const Shape kept = line;
-    line.push_back(reduced_count(from, axes));
-    for (int a : axes_of(axes)) order.push_back(a);
-    for (size_t k = 0; k < order.size(); ++k) {
-        back[size_t(order[k])] = int(k);
-        moved.push_back(from[order[k]]);
-    }
-    if (line.back() == 0) return c.give(0, X(Tensor::zeros(from, c.dtype())));
-    Shape column = kept;
-    column.push_back(1);
-    const X x = reshape(permute(c.in(0), std::span<const int>(order)), line);
-    const X others = cumprod(x, -1, true) * cumprod(x, -1, true, true);
-    c.give(0, permute(reshape(others * reshape(c.g(), column), moved), std::span<const int>(back)));
+    const AxesLast t(c.in_shape(0), axes);
+    if (t.n == 0) return c.give(0, X(Tensor::zeros(c.in_shape(0), c.dtype())));
+    const Shape kept = kept_shape(c.in_shape(0), axes);
+    if constexpr (std::is_same_v<X, Tensor>)
+        return c.give(0,
+                      prod_gradient(c.in(0), axes, reshape(c.out(), kept), reshape(c.g(), kept)));
+    const X x = t.lines(c.in(0)), others = cumprod(x, -1, true) * cumprod(x, -1, true, true);
+    c.give(0, t.restored(others) * reshape(c.g(), kept));
 }
 
-/// x − mean
+/// x − mean. Where no derivative of it is wanted, the mean of a sum that may overflow.
 template <class X>
 X centred(Vjp<X>& c) {
+    const unsigned axes = c.template attrs<VarianceAttrs>().axes;
     const X x = c.in(0);
-    return x - mean(x, std::span<const int>(axes_of(c.template attrs<VarianceAttrs>().axes)), true);
+    if constexpr (std::is_same_v<X, Tensor>)
+        return x - mean_of(x, axes);
+    else
+        return x - mean(x, std::span<const int>(axes_of(axes)), true);
 }
 
 /// g · 2(x − mean) / (n − correction)
@@ -92,12 +91,12 @@ void Variance::vjp(Vjp<X>& c) {
     c.give(0, centred(c) * (g * (2 / degrees_of_freedom(c.in_shape(0), a))));
 }
 
-/// a / b, and 0 where b is 0.
+/// (x / y) · g for a norm y of x, so that g / y need not be in range; 0 where y is 0.
 template <class X>
-X quotient_or_zero(const X& a, const X& b) {
-    const Tensor none = equal(b, 0);
-    const X zero(Tensor::zeros({}, b.dtype())), one(Tensor::ones({}, b.dtype()));
-    return where(none, zero, a / where(none, one, b));
+X over_norm(const X& x, const X& y, const X& g) {
+    const Tensor none = equal(y, 0);
+    const X zero(Tensor::zeros({}, y.dtype())), one(Tensor::ones({}, y.dtype()));
+    return x / where(none, one, y) * where(none, zero, g);
 }
 
 /// g · (x − mean) / ((n − correction) σ)
@@ -106,36 +105,32 @@ void Deviation::vjp(Vjp<X>& c) {
     const Attrs& a = c.template attrs<Attrs>();
     const Shape kept = kept_shape(c.in_shape(0), a.axes);
     const X g = reshape(c.g(), kept) / degrees_of_freedom(c.in_shape(0), a);
-    c.give(0, centred(c) * quotient_or_zero(g, reshape(c.out(), kept)));
+    c.give(0, over_norm(centred(c), reshape(c.out(), kept), g));
 }
 
-/// x · a / y for y = ‖x‖, which may be so faint that 1/y overflows.
-template <class X>
-X times_over_norm(const X& x, const X& a, const X& y, const Tensor& norm) {
-    const bool wide = x.dtype() == DType::f64;
-    const Tensor faint = less(norm, wide ? 0x1p-1022 : 0x1p-126);
-    if (!any(faint).item<bool>()) return x * quotient_or_zero(a, y);
-    const X up(reshape(cast(faint, x.dtype()) * (wide ? 0x1p512 : 0x1p64) + 1.0, y.shape()));
-    return (x * up) * quotient_or_zero(a, y * up);
-}
-
-/// g · sign(x) (|x|/y)^(p−1); p = 2: g x / y; p = ∞: equal extrema share g; p = 0: a step, 0.
+/// With u = |x|/m, m = max |x|, which is a constant here: g · sign(x) u^(p−1) (Σ u^p)^(1/p − 1); p = 2: g x / y; p = ∞: equal
+/// extrema share g; p = 0: a step, 0. Powers of u stay in range, and no rounding of y is raised to p.
 template <class X>
 void NormP::vjp(Vjp<X>& c) {
     const Attrs& a = c.template attrs<Attrs>();
     const Shape kept = kept_shape(c.in_shape(0), a.axes);
     const X g = reshape(c.g(), kept), y = reshape(c.out(), kept), x = c.in(0);
+    const X zero(Tensor::zeros({}, c.dtype())), one(Tensor::ones({}, c.dtype()));
     if (a.p == 0) return c.give(0, X(Tensor::zeros(c.in_shape(0), c.dtype())));
-    if (a.p == 2) return c.give(0, times_over_norm(x, g, y, c.out_value()));
+    if (a.p == 2) return c.give(0, over_norm(x, y, g));
     const X sign(cast(greater(x, 0), c.dtype()) - cast(less(x, 0), c.dtype()));
     if (a.p == 1) return c.give(0, sign * g);
     if (std::isinf(a.p)) {
         const Tensor hit = cast(equal(abs(c.value(0)), reshape(c.out_value(), kept)), c.dtype());
         return c.give(0, sign * X(hit) * (g / X(sum_to(hit, kept))));
     }
-    const X one(Tensor::ones({}, c.dtype()));  // stands for x = 0, where the sign is 0
-    const X ratio = where(equal(x, 0), one, times_over_norm(abs(x), one, y, c.out_value()));
-    c.give(0, sign * pow(ratio, X(Tensor::scalar(a.p - 1, c.dtype()))) * g);
+    const auto power = [&](const X& of, double p) {
+        return pow(of, X(Tensor::scalar(p, c.dtype())));
+    };
+    const Tensor none = equal(c.value(0), 0), top = largest_magnitude(c.value(0), a.axes);
+    const X u = where(none, one, abs(x) / X(top));  // 1 stands for x = 0, where the sign is 0
+    const X sum = sum_to(where(none, zero, power(u, a.p)), kept);
+    c.give(0, sign * power(u, a.p - 1) * (power(where(equal(sum, 0), one, sum), 1 / a.p - 1) * g));
 }
 
 }  // namespace mercer

@@ -13,8 +13,10 @@ MERCER_DISPATCH(cpu::ScanTable, scan_table)
 
 namespace {
 
-// A constant: the order of sums must not depend on threads.
-constexpr int64_t chunk = 1 << 14;
+// A constant: the order of sums must not depend on threads. Products of floats go step by step (scan_kernels.cpp).
+int64_t chunk_of(cpu::Scan op, DType dtype, int64_t n) {
+    return op == cpu::Scan::prod && is_floating(dtype) ? n : 1 << 14;
+}
 
 /// As the kernels join; of extrema NaN stays.
 template <class T>
@@ -31,7 +33,7 @@ T joined(cpu::Scan op, T a, T b) {
 void scan_side_by_side(cpu::Scan op, const cpu::ScanArgs& all, const Tensor& x, const Tensor& out) {
     const auto kernel = scan_table().rows_turned[int(op)][int(x.dtype())];
     const SideBySide source(x);
-    const int64_t n = all.n;
+    const int64_t n = all.n, chunk = chunk_of(op, x.dtype(), n);
     const bool stream = streams_columns(out, n);
     source.for_blocks([&](int64_t first, int64_t rows) {
         int64_t carry[SideBySide::rows] = {};
@@ -56,7 +58,8 @@ void scan_side_by_side(cpu::Scan op, const cpu::ScanArgs& all, const Tensor& x, 
 // it; the bits are the same.
 void scan_rows(cpu::Scan op, const cpu::ScanArgs& all, int64_t rows, DType dtype) {
     const auto kernel = scan_table().rows[int(op)][int(dtype)];
-    const int64_t n = all.n, chunks = (n + chunk - 1) / chunk, element = int64_t(size_of(dtype));
+    const int64_t n = all.n, chunk = chunk_of(op, dtype, n), chunks = (n + chunk - 1) / chunk,
+                  element = int64_t(size_of(dtype));
     const auto piece = [&](int64_t row, int64_t c, void* carry, bool store) {
         cpu::ScanArgs args = all;
         args.n = std::min(chunk, n - c * chunk);
@@ -117,8 +120,8 @@ Tensor scanned(cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
     Tensor out = Tensor::empty(x.shape(), x.dtype());
     if (x.count() == 0) return out;
     const Lines l(x.shape(), attrs.axis);
-    const cpu::ScanArgs all{x.raw(),       l.n,       l.inner, 0,   attrs.exclusive,
-                            attrs.reverse, out.raw(), nullptr, true};
+    const cpu::ScanArgs all{x.raw(),       l.n,       l.inner, 0,    attrs.exclusive,
+                            attrs.reverse, out.raw(), nullptr, true, streams_columns(out, l.n)};
     if (l.inner == 1) {
         if (x.is_contiguous())
             scan_rows(op, all, l.outer, x.dtype());

@@ -1,7 +1,10 @@
 // Adjoints of scans. Included by autograd/ops/reduce.cpp only.
 #pragma once
 
-#include "engine/ops/scan.h"
+#include <type_traits>
+
+#include "engine/ops/product.h"
+#include "engine/ops/sort.inl"
 
 namespace mercer {
 
@@ -25,22 +28,21 @@ void Cumprod::vjp(Vjp<X>& c) {
     const Attrs& a = c.template attrs<Attrs>();
     const X x = c.in(0), g = a.exclusive ? delayed(c.g(), a.axis, !a.reverse) : c.g();
     const X tail = linear_recurrence(delayed(x, a.axis, !a.reverse), g, a.axis, !a.reverse);
-    c.give(0, cumprod(x, a.axis, true, a.reverse) * tail);
+    const X dx = cumprod(x, a.axis, true, a.reverse) * tail;
+    if constexpr (std::is_same_v<X, Tensor>)
+        c.give(0, settled_cumprod_gradient(a, x, c.g(), dx));
+    else
+        c.give(0, dx);
 }
 
 /// What an extremum gets goes to the element that it was.
 template <class X>
-void running_vjp(Vjp<X>& c) {
-    const int axis = c.template attrs<RunningAttrs>().axis;
-    c.give(0, scatter_add(c.g(), c.out_value(1), axis, c.in_shape(0)[axis]));
-}
-template <class X>
 void Cummax::vjp(Vjp<X>& c) {
-    running_vjp(c);
+    give_back(c, c.template attrs<Attrs>().axis);
 }
 template <class X>
 void Cummin::vjp(Vjp<X>& c) {
-    running_vjp(c);
+    give_back(c, c.template attrs<Attrs>().axis);
 }
 
 /// λ_t = g_t + a_{t+1} λ_{t+1}; db = λ, da_t = λ_t h_{t−1}

@@ -77,8 +77,13 @@ MERCER_OUTLINE Tails<N> beta_tails(N from_a, N from_b, Vec<double> x, Vec<double
 /// x^(a−1) (1 − x)^(b−1)/B(a, b)
 template <class T>
 MERCER_OUTLINE Vec<double> beta_density_for(Vec<double> a, Vec<double> b, Vec<double> x) {
-    const Vec<double> y = Vec<double>(1.0) - x;
-    return beta_front(a, b, x, y) / (x * y);
+    const Vec<double> zero(0.0), one(1.0), top(infinity<double>()), y = one - x;
+    const auto edge = [&](Vec<double> shape, Vec<double> other) {
+        return select(shape < one, top, select(shape == one, other, zero));
+    };
+    const auto shapes = a > zero && b > zero && a < top && b < top;
+    const Vec<double> p = beta_front(a, b, x, y) / (x * y);
+    return select(shapes && x == zero, edge(a, b), select(shapes && y == zero, edge(b, a), p));
 }
 template <class T>
 MERCER_OUTLINE Vec<double> betainc_for(Vec<double> a, Vec<double> b, Vec<double> x) {
@@ -189,9 +194,10 @@ MERCER_INLINE Dual<V> betainc(Dual<V> a, Dual<V> b, Dual<V> x) {
 template <class V>
 MERCER_INLINE Dual<V> betaincinv(Dual<V> a, Dual<V> b, Dual<V> p) {
     const V one(typename V::Scalar(1)), x = betaincinv(a.v, b.v, p.v);
-    const V r = one / beta_density(a.v, b.v, x);
-    Dual<V> y(x);
-    if (a.live || b.live) y = Dual<V>(x, -betainc_shapes(a, b, x) * r);
+    const V zero(typename V::Scalar(0)), r = one / beta_density(a.v, b.v, x);
+    Dual<V> y(x);  // at its ends whatever the shapes are
+    if (a.live || b.live)
+        y = Dual<V>(x, select(x == zero || x == one, zero, -betainc_shapes(a, b, x) * r));
     follow(y, p, [&] { return r; });
     return y;
 }

@@ -115,7 +115,7 @@ template <class N, bool lower = false>
 MERCER_OUTLINE Tails<N> gamma_tails(N from, Vec<double> at) {
     const N shape = arrived(from);
     const Vec<double> zero(0.0), one(1.0), top(1e300), tiny(Format<double>::smallest_normal);
-    const Vec<double> a0 = primal(shape), held = clamp(at, 2.3e-308, 1e300);
+    const Vec<double> a0 = primal(shape), held = clamp(at, 0x1p-1074, 1e300);
     const auto out = a0 < tiny || a0 > top;
     const N a = select(out, variable<N>(one), shape), x = lift<N>(held), e = x - a;
     const Vec<double> av = primal(a);
@@ -262,10 +262,13 @@ MERCER_INLINE Dual<V> gammaincc(Dual<V> a, Dual<V> x) {
 /// P(a, x) = p: ∂x/∂p = 1/P_x, ∂x/∂a = −P_a/P_x
 template <class V>
 MERCER_INLINE Dual<V> gammaincinv(Dual<V> a, Dual<V> p) {
-    const V one(typename V::Scalar(1)), x = gammaincinv(a.v, p.v), r = one / gamma_density(a.v, x);
-    Dual<V> y(x);
+    using S = typename V::Scalar;
+    const V zero(S(0)), one(S(1)), x = gammaincinv(a.v, p.v), r = one / gamma_density(a.v, x);
+    Dual<V> y(x);  // at its ends whatever a is
     follow(y, p, [&] { return r; });
-    follow(y, a, [&] { return -gammainc_da(a.v, x) * r; });
+    follow(y, a, [&] {
+        return select(x == zero || x == V(S(__builtin_inf())), zero, -gammainc_da(a.v, x) * r);
+    });
     return y;
 }
 

@@ -7,11 +7,17 @@
 
 namespace mercer::MERCER_ISA {
 
+/// −x·p; where p has faded to 0 it is 0, at ±∞ as well.
+template <class V>
+MERCER_INLINE V fading(V x, V p) {
+    const V zero(typename V::Scalar(0));
+    return select(p == zero, zero, -x * p);
+}
 /// e^(−x²); derivative −2x e^(−x²)
 template <class V>
 MERCER_INLINE Dual<V> exp_minus_square(Dual<V> x) {
     const V e = exp_minus_square(x.v);
-    return chain(x, e, [&] { return V(typename V::Scalar(-2)) * x.v * e; });
+    return chain(x, e, [&] { return V(typename V::Scalar(2)) * fading(x.v, e); });
 }
 /// erf' = 2/√π e^(−x²)
 template <class V>
@@ -31,7 +37,7 @@ MERCER_INLINE Dual<V> erfc(Dual<V> x) {
 template <class V>
 MERCER_INLINE Dual<V> normal_pdf(Dual<V> x) {
     const V p = normal_pdf(x.v);
-    return chain(x, p, [&] { return -x.v * p; });
+    return chain(x, p, [&] { return fading(x.v, p); });
 }
 /// Φ' = φ
 template <class V>

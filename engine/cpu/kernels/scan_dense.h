@@ -53,22 +53,6 @@ MERCER_INLINE int64_t for_dense(int64_t n, Work work) {
     return 0;
 }
 
-template <class T>
-int64_t recurrence_dense(const cpu::RecurrenceArgs& args) {
-    return for_dense<T>(args.n, [&](auto width) MERCER_STEP {
-        constexpr int n = width.value, lanes = Vec<T>::lanes;
-        int64_t k = 0;
-        for (; k + lanes <= args.count; k += lanes) {
-            Vec<T> a[n], b[n], h(T(0));
-            load_dense(static_cast<const T*>(args.a) + k * n, a);
-            load_dense(static_cast<const T*>(args.b) + k * n, b);
-            recur(a, b, n, 0, args.reverse, h);
-            store_dense(b, static_cast<T*>(args.out) + k * n);
-        }
-        return k;
-    });
-}
-
 template <class Op, class T>
 int64_t running_dense(const cpu::RunningArgs& args) {
     return for_dense<T>(args.n, [&](auto width) MERCER_STEP {

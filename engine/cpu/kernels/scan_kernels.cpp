@@ -2,7 +2,8 @@
 // once.
 //
 // A row is scanned by blocks of 16: inside one, v_j ← v_{j−k} ∘ v_j for k = 1, 2, 4, 8 (Hillis & Steele 1986); then the
-// carry is joined to all. Every instruction set does these joins, so all get the same bits. Columns go step by step.
+// carry is joined to all. Every instruction set does these joins, so all get the same bits. Columns go step by step, and
+// so do products of floats everywhere: those of a block may overflow where what comes before is 0.
 #include "engine/cpu/canonical.h"
 #include "engine/cpu/kernels/fetch.h"
 #include "engine/cpu/kernels/row.h"
@@ -282,44 +283,70 @@ void recurrence_columns(const cpu::RecurrenceArgs& args) {
     if (args.stream) stream_fence();
 }
 
-// Rows: as many as a register has lanes, by squares that are turned in registers.
-template <class T>
-void recurrence_rows(const cpu::RecurrenceArgs& args) {
+// `count` rows of n of each operand: as many as a register has lanes, by squares that are turned in registers.
+// step(v, now, before, state) takes `now` steps, after `before` others, and leaves the results in the last operand's v.
+template <int operands, class T, class Step>
+MERCER_INLINE void step_rows(const void* const (&from)[operands], int64_t n, int64_t count,
+                             bool reverse, bool stream, void* to, T start, Step step) {
     constexpr int lanes = Vec<T>::lanes, line = int(64 / sizeof(T));
     alignas(64) T near[part_of_line<T> ? lanes * line : 1];  // a line of each row
-    const int64_t n = args.n;
-    for (int64_t k0 = recurrence_dense<T>(args); k0 < args.count; k0 += lanes) {
-        const int rows = int(args.count - k0 < lanes ? args.count - k0 : lanes);
-        Vec<T> h(T(0));
+    int64_t k0 = for_dense<T>(n, [&](auto width) MERCER_STEP {
+        int64_t k = 0;
+        for (; k + lanes <= count; k += lanes) {
+            Vec<T> v[operands][width.value], state(start);
+            for (int o = 0; o < operands; ++o)
+                load_dense(static_cast<const T*>(from[o]) + k * width.value, v[o]);
+            step(v, width.value, 0, state);
+            store_dense(v[operands - 1], static_cast<T*>(to) + k * width.value);
+        }
+        return k;
+    });
+    for (; k0 < count; k0 += lanes) {
+        const int rows = int(count - k0 < lanes ? count - k0 : lanes);
+        Vec<T> state(start);
         for (int64_t i = 0; i < n; i += lanes) {
             const int now = int(n - i < lanes ? n - i : lanes);
-            const int64_t first = k0 * n + (args.reverse ? n - i - now : i);
-            const auto load = [&](const void* from, Vec<T>(&to)[lanes]) MERCER_STEP {
+            const int64_t first = k0 * n + (reverse ? n - i - now : i);
+            Vec<T> v[operands][lanes];
+            for (int o = 0; o < operands; ++o) {
 #pragma GCC unroll 16
                 for (int r = 0; r < lanes; ++r) {
-                    const T* row = static_cast<const T*>(from) + first + (r < rows ? r : 0) * n;
+                    const T* row = static_cast<const T*>(from[o]) + first + (r < rows ? r : 0) * n;
                     fetch_beyond(row);
-                    to[r] = now == lanes ? Vec<T>::load(row) : Vec<T>::load(row, now, T(0));
+                    v[o][r] = now == lanes ? Vec<T>::load(row) : Vec<T>::load(row, now, T(0));
                 }
-                turn<lanes>(to);
-            };
-            Vec<T> a[lanes], b[lanes];
-            load(args.a, a);
-            load(args.b, b);
-            recur(a, b, now, i, args.reverse, h);
-            turn<lanes>(b);
-            T* const out = static_cast<T*>(args.out) + first;
-            if (part_of_line<T> && args.stream && rows == lanes) {
+                turn<lanes>(v[o]);
+            }
+            step(v, now, i, state);
+            Vec<T>(&done)[lanes] = v[operands - 1];
+            turn<lanes>(done);
+            T* const out = static_cast<T*>(to) + first;
+            if (part_of_line<T> && stream && rows == lanes) {
                 const int at = int(first % line);
-                for (int r = 0; r < lanes; ++r) b[r].store(near + r * line + at);
-                if (at == (args.reverse ? 0 : line - lanes))
+                for (int r = 0; r < lanes; ++r) done[r].store(near + r * line + at);
+                if (at == (reverse ? 0 : line - lanes))
                     stream_lines<lanes, line>(near, out - at, n);
                 continue;
             }
-            for (int r = 0; r < rows; ++r) put(b[r], out + r * n, now, args.stream);
+            for (int r = 0; r < rows; ++r) put(done[r], out + r * n, now, stream);
         }
     }
-    if (args.stream) stream_fence();
+    if (stream) stream_fence();
+}
+
+template <class T>
+void recurrence_rows(const cpu::RecurrenceArgs& args) {
+    step_rows<2>({args.a, args.b}, args.n, args.count, args.reverse, args.stream, args.out, T(0),
+                 [&]<int n>(Vec<T>(&v)[2][n], int now, int64_t before, Vec<T>& h)
+                     MERCER_STEP { recur(v[0], v[1], now, before, args.reverse, h); });
+}
+template <class T>
+void product_rows(const cpu::ScanArgs& args) {
+    step_rows<1>({args.x}, args.n, args.count, args.reverse, args.stream, args.out, T(1),
+                 [&]<int n>(Vec<T>(&v)[1][n], int now, int64_t, Vec<T>& y) MERCER_STEP {
+                     for (int s = 0; s < now; ++s)
+                         multiply_on(v[0][args.reverse ? now - 1 - s : s], args.exclusive, y);
+                 });
 }
 
 #define MERCER_ALL(kernel, Op) \
@@ -328,7 +355,9 @@ void recurrence_rows(const cpu::RecurrenceArgs& args) {
 }  // namespace
 
 extern const cpu::ScanTable scan_table = {
-    {MERCER_ALL(rows, SumOp), MERCER_ALL(rows, ProdOp), MERCER_ALL(rows, MaxOp),
+    {MERCER_ALL(rows, SumOp),
+     {product_rows<float>, product_rows<double>, rows<ProdOp, int32_t>, rows<ProdOp, int64_t>},
+     MERCER_ALL(rows, MaxOp),
      MERCER_ALL(rows, MinOp)},
     {MERCER_ALL(columns, SumOp), MERCER_ALL(columns, ProdOp), MERCER_ALL(columns, MaxOp),
      MERCER_ALL(columns, MinOp)},

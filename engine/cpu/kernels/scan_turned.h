@@ -95,7 +95,15 @@ MERCER_INLINE void load_steps(const T* x, int64_t inner, int64_t n, int64_t at, 
     }
 }
 
-/// The joins of scan_row, those of all rows of a register at once.
+/// y ← y·x, and in place of x it, or what it was before.
+template <class T>
+MERCER_INLINE void multiply_on(Vec<T>& x, bool exclusive, Vec<T>& y) {
+    const Vec<T> before = y;
+    y = y * x;
+    x = exclusive ? before : y;
+}
+
+/// The joins of scan_row, those of all rows of a register at once; products of floats step by step.
 template <class Op, bool reverse, class T>
 MERCER_INLINE void scan_turned(const cpu::ScanArgs& args) {
     constexpr int lanes = Vec<T>::lanes;
@@ -108,6 +116,15 @@ MERCER_INLINE void scan_turned(const cpu::ScanArgs& args) {
             Vec<T> v[scan_block];
             load_steps<reverse>(static_cast<const T*>(args.x) + c, args.inner, args.n, at, now,
                                 rows, none, v);
+            if constexpr (std::is_same_v<Op, ProdOp> && std::is_floating_point_v<T>) {
+                Vec<T> y = Vec<T>::load(within + c);
+#pragma GCC unroll 16
+                for (int j = 0; j < scan_block; ++j) multiply_on(v[j], args.exclusive, y);
+                y.store(within + c);
+                return store_turned(v, now, rows, reverse, args.stream,
+                                    static_cast<T*>(args.out) + c * args.out_inner + low,
+                                    args.out_inner);
+            }
 #pragma GCC unroll 4
             for (int shift = 1; shift < scan_block; shift *= 2)
 #pragma GCC unroll 16

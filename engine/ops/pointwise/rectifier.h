@@ -5,12 +5,13 @@
 
 namespace mercer::MERCER_ISA::formula {
 
-/// 0 at −∞, its limit.
+/// Its limits at ±∞: 0 and x.
 struct Silu {
     template <class V>
     static MERCER_INLINE V f(V x) {
         using S = typename V::Scalar;
-        return select(x == V(-S(__builtin_inf())), V(S(0)), x * sigmoid(x));
+        const V zero(S(0)), end = V(S(__builtin_inf()));
+        return select(x == end || x == -end, select(x > zero, x, zero), x * sigmoid(x));
     }
 };
 struct LogSigmoid {

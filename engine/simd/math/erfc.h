@@ -216,7 +216,8 @@ MERCER_OUTLINE Vec<double> normal_hazard_for(Vec<double> x) {
     const Vec<double> density =
         times_exp_square<T>(inverse_root_two_pi(), clamp_high(abs(x), 40.0), 0.5);
     const Vec<double> tail = times_exp_square<T>({half, zero}, clamp_high(abs(x), 40.0), 0.5);
-    const Vec<double> left = Vec<double>(0.79788456080286535588) / e;
+    const Vec<double> left =
+        select(x < Vec<double>(-farthest<T>), -x, Vec<double>(0.79788456080286535588) / e);
     return select(x > zero, density / (Vec<double>(1.0) - tail), left);
 }
 template <class T>

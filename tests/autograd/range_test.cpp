@@ -1,0 +1,178 @@
+// Where partial results leave the range of numbers, or points lie at the ends of a domain: what comes is what a result that
+// is in range should be.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "autograd/functions.h"
+#include "autograd/tape.h"
+#include "engine/random.h"
+#include "tests/support/every_isa.h"
+
+using namespace mercer;
+
+namespace {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+
+template <class F>
+Tensor slope(F f, const Tensor& x, double g = 1) {
+    Tape tape;
+    const Var v = tape.watch(x), y = f(v);
+    return tape.gradient(y, {v}, {.cotangents = {Tensor::full(y.shape(), g, y.dtype())}})[0];
+}
+
+/// Equal, infinities too, to a few last places.
+void check(const Tensor& actual, const std::vector<double>& expected, double places = 8) {
+    const double eps = actual.dtype() == DType::f64 ? 0x1p-52 : 0x1p-23;
+    const std::vector<double> y = cast(actual, DType::f64).to_vector<double>();
+    REQUIRE(y.size() == expected.size());
+    for (size_t i = 0; i < y.size(); ++i) {
+        CAPTURE(i);
+        CAPTURE(y[i]);
+        CAPTURE(expected[i]);
+        CHECK((y[i] == expected[i] ||
+               std::abs(y[i] - expected[i]) <= places * eps * std::abs(expected[i])));
+    }
+}
+
+Tensor row(const std::vector<float>& x) { return Tensor::from(x, Shape{int64_t(x.size())}); }
+Tensor row(const std::vector<double>& x) { return Tensor::from(x, Shape{int64_t(x.size())}); }
+
+}  // namespace
+
+TEST_CASE("products are what they are, whatever their partial products are") {
+    on_every_isa([] {
+        const Tensor zero = row(std::vector<float>{0, 1e20f, 1e20f, 1e20f});
+        check(prod(zero), {0});
+        check(slope([](const Var& x) { return prod(x); }, zero), {inf, 0, 0, 0});
+        check(cumprod(zero, 0), {0, 0, 0, 0});
+        check(slope([](const Var& x) { return cumprod(x, 0); }, zero), {inf, 0, 0, 0});
+        const Tensor apart = row(std::vector<float>{1e-30f, 1e-30f, 3, 1e30f, 1e30f});
+        check(prod(apart), {3}, 40);
+        check(slope([](const Var& x) { return prod(x); }, apart), {3e30, 3e30, 1, 3e-30, 3e-30},
+              40);
+        check(cumprod(row(std::vector<float>{1e-30f, 1e30f, 1e30f, 1e-30f}), 0),
+              {1e-30, 1, 1e30, 1}, 40);
+        // Far beyond the range and back, in the lanes of a long row, and two zeros.
+        Tensor x = exp(randn(Key{3, 1}, {3, 5000}, DType::f64) * 20.0);
+        const Tensor log_x = log(x);
+        x = cast(x / exp(mean(log_x, {1}, true)), DType::f32);
+        const std::vector<double> sums = sum(log(cast(x, DType::f64)), {1}).to_vector<double>();
+        const std::vector<float> y = prod(x, {1}).to_vector<float>();
+        for (size_t i = 0; i < 3; ++i)
+            CHECK(double(y[i]) == doctest::Approx(std::exp(sums[i])).epsilon(1e-4));
+        const Tensor twice = row(std::vector<double>{2, 0, 1e300, 1e300, -0.0, 3});
+        check(slope([](const Var& v) { return prod(v); }, twice), {0, 0, 0, 0, 0, 0});
+        check(slope([](const Var& v) { return cumprod(v, 0); }, twice),
+              {1, 2 + 2e300 + inf, 0, 0, 0, 0});
+    });
+}
+
+TEST_CASE("what comes before a zero depends on nothing beyond it") {
+    for (const bool exclusive : {false, true})
+        for (const bool reverse : {false, true}) {
+            const auto first_two = [=](double beyond) {
+                const Tensor x = row(std::vector<double>{3, 2, 0, 5, beyond, 11, 13});
+                const Tensor dx =
+                    slope([=](const Var& v) { return cumprod(v, 0, exclusive, reverse); },
+                          reverse ? flip(x, 0) : x);
+                return slice(reverse ? flip(dx, 0) : dx, 0, 0, 2);
+            };
+            check(first_two(7e307), first_two(7).to_vector<double>());
+        }
+}
+
+TEST_CASE("a norm's gradient is in range where it should be") {
+    on_every_isa([] {
+        const auto two = [](const Var& x) { return norm_p(x, 2); };
+        check(slope(two, row(std::vector<float>{3e-38f, 4e-38f}), 1000), {600, 800});
+        check(slope(two, row(std::vector<float>{1e-30f, 1e-30f}), 1e10),
+              {7.0710678e9, 7.0710678e9});
+        check(slope(two, row(std::vector<float>{1e38f, 1e38f}), 1e-7),
+              {7.0710678e-8, 7.0710678e-8});
+        check(slope(two, row(std::vector<double>{3e-308, 4e-308}), 1000), {600, 800});
+        check(slope(two, row(std::vector<double>{0, 0})), {0, 0});
+        for (const double p : {1e6, 1e8}) {
+            CAPTURE(p);
+            const double third = std::pow(3, 1 / p - 1);
+            check(slope([=](const Var& x) { return norm_p(x, p); },
+                        row(std::vector<float>{1, 1, 1, .5f})),
+                  {third, third, third, 0});
+        }
+        check(slope([](const Var& x) { return norm_p(x, 1e10); },
+                    row(std::vector<float>{3.4e38f, 3.4e38f, -3.4e38f, 0})),
+              {1 / 3., 1 / 3., -1 / 3., 0});
+        check(slope([](const Var& x) { return norm_p(x, 5); }, row(std::vector<float>{0, 1e-30f})),
+              {0, 1});
+    });
+}
+
+TEST_CASE("a variance's gradient is in range where its mean's sum is not") {
+    on_every_isa([] {
+        const Tensor equal = row(std::vector<float>{3e38f, 3e38f});
+        check(slope([](const Var& x) { return var(x, {0}, 0); }, equal), {0, 0});
+        check(slope([](const Var& x) { return stddev(x, {0}, 0); }, equal), {0, 0});
+    });
+}
+
+TEST_CASE("a row with NaN hands its extremum's gradient to the NaNs") {
+    const Tensor x = row(std::vector<double>{1, NAN, 3, NAN});
+    check(slope([](const Var& v) { return max(v); }, x), {0, .5, 0, .5});
+    check(slope([](const Var& v) { return min(v, {0}); }, x), {0, .5, 0, .5});
+}
+
+TEST_CASE("special functions have derivatives at the ends of their domains") {
+    on_every_isa([] {
+        for (const DType dtype : {DType::f32, DType::f64}) {
+            const auto number = [=](double x) { return Tensor::full({1}, x, dtype); };
+            const auto in_x = [&](double a, double b, double x) {
+                return slope(
+                    [&](const Var& v) { return betainc(Var(number(a)), Var(number(b)), v); },
+                    number(x));
+            };
+            for (const double other : {0.5, 1.0, 3.0}) {
+                check(in_x(1, other, 0), {other});
+                check(in_x(other, 1, 1), {other});
+                check(in_x(.5, other, 0), {inf});
+                check(in_x(other, .5, 1), {inf});
+                check(in_x(2, other, 0), {0});
+                check(in_x(other, 2, 1), {0});
+            }
+            for (const double p : {0.0, 1.0}) {
+                check(
+                    slope(
+                        [&](const Var& v) { return betaincinv(v, Var(number(2)), Var(number(p))); },
+                        number(3)),
+                    {0});
+                check(
+                    slope(
+                        [&](const Var& v) { return betaincinv(Var(number(2)), v, Var(number(p))); },
+                        number(3)),
+                    {0});
+                check(
+                    slope([&](const Var& v) { return gammaincinv(v, Var(number(p))); }, number(3)),
+                    {0});
+            }
+            check(slope([&](const Var& v) { return betaincinv(Var(number(2)), Var(number(3)), v); },
+                        number(0)),
+                  {inf});
+            for (const double side : {-inf, inf}) {
+                check(slope([](const Var& v) { return normal_pdf(v); }, number(side)), {0});
+                check(slope([](const Var& v) { return silu(v); }, number(side)),
+                      {side > 0 ? 1. : 0.});
+            }
+            check(slope([](const Var& v) { return log_normal_cdf(v); }, number(-inf)), {inf});
+        }
+        const auto far = [](double x) { return row(std::vector<double>{x}); };
+        for (const double x : {-1e99, -1e100, -1.5e100, -1e120, -1e300})
+            check(slope([](const Var& v) { return log_normal_cdf(v); }, far(x)), {-x});
+        for (const double x : {1e-310, 3e-320, 2.25e-308, 1e-300}) {
+            check(gammainc(far(1), far(x)), {x}, std::max(500., 1e-307 / x));
+            check(gammainc(far(.5), far(x)), {2 / std::sqrt(M_PI) * std::sqrt(x)}, 500);
+        }
+    });
+}
