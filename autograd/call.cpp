@@ -159,6 +159,11 @@ Attribute converted(std::string_view name, const Parameter& p, const Attribute& 
     const auto wrong = [&]() -> ValueError {
         return ValueError(name, "attribute '" + p.name + "' must be " + p.type);
     };
+    const auto require_width = [&](int64_t x) {
+        if (x > p.most || x < -p.most - 1)
+            throw ValueError(name, "attribute '" + p.name + "' does not hold " + std::to_string(x) +
+                                       ", which is wider than 32 bits");
+    };
     Attribute a = given;
     if (p.type == "int" || p.type == "int|none") {
         if (const double* x = std::get_if<double>(&a);
@@ -168,6 +173,7 @@ Attribute converted(std::string_view name, const Parameter& p, const Attribute& 
         if (!std::holds_alternative<int64_t>(a) &&
             !(none && p.type == "int|none" && *none == "none"))
             throw wrong();
+        if (const int64_t* x = std::get_if<int64_t>(&a)) require_width(*x);
     } else if (p.type == "float") {
         if (const int64_t* x = std::get_if<int64_t>(&a)) a = double(*x);
         if (const std::string* s = std::get_if<std::string>(&a); s && (*s == "inf" || *s == "-inf"))
@@ -176,8 +182,14 @@ Attribute converted(std::string_view name, const Parameter& p, const Attribute& 
     } else if (p.type == "bool") {
         if (!std::holds_alternative<bool>(a)) throw wrong();
     } else if (p.type == "ints" || p.type == "key") {
-        if (!std::holds_alternative<std::vector<int64_t>>(a)) throw wrong();
-    } else if (!std::holds_alternative<std::string>(a)) {
+        const auto* list = std::get_if<std::vector<int64_t>>(&a);
+        if (!list) throw wrong();
+        for (int64_t x : *list) require_width(x);
+        if (p.type == "key" && list->size() != 2)
+            throw ValueError(name, "attribute '" + p.name + "' must be [seed, stream]");
+    } else if (const std::string* s = std::get_if<std::string>(&a);
+               !s || (p.type.find('|') != p.type.npos &&
+                      ('|' + p.type + '|').find('|' + *s + '|') == p.type.npos)) {
         throw wrong();
     }
     if (!p.range.empty()) {

@@ -24,6 +24,7 @@ struct Parameter {
     std::optional<Attribute> fallback;  // none: it must be given
     std::string range;                  // "[0,1)", empty where any will do
     bool optional = false;              // an operand that may be absent
+    int64_t most = INT64_MAX;           // of int and ints: the type's last number
 };
 
 /// What a parameter of a call is given.

@@ -2,6 +2,8 @@
 // signature in ops.def. Included where a list of operations is bound.
 #pragma once
 
+#include <climits>
+#include <limits>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -23,10 +25,12 @@ struct Held;
 template <Parameter::Kind k>
 struct Operand {
     static constexpr Parameter::Kind kind = k;
+    static constexpr int64_t most = INT64_MAX;
     static std::string type() { return {}; }
 };
 struct AttributeType {
     static constexpr Parameter::Kind kind = Parameter::Kind::attribute;
+    static constexpr int64_t most = INT64_MAX;
 };
 
 template <>
@@ -53,13 +57,6 @@ struct Held<std::span<const Var>> : Operand<Parameter::Kind::values> {
 };
 
 template <class T>
-T fitting(int64_t x) {
-    if (!std::in_range<T>(x))
-        throw ValueError("call", "an attribute is at most 32 bits wide, got " + std::to_string(x));
-    return T(x);
-}
-
-template <class T>
 struct Plain : AttributeType {
     T value;
     explicit Plain(const Argument& a) : value(std::get<T>(std::get<1>(a))) {}
@@ -73,7 +70,8 @@ struct Held<bool> : Plain<bool> {
 template <>
 struct Held<int> : AttributeType {
     int value;
-    explicit Held(const Argument& a) : value(fitting<int>(std::get<int64_t>(std::get<1>(a)))) {}
+    static constexpr int64_t most = INT_MAX;
+    explicit Held(const Argument& a) : value(int(std::get<int64_t>(std::get<1>(a)))) {}
     static std::string type() { return "int"; }
     int get() const { return value; }
 };
@@ -105,10 +103,12 @@ struct Held<std::string_view> : AttributeType {
 };
 template <class List, class View = List>
 struct Ints : AttributeType {
+    using Element = std::remove_cvref_t<decltype(*std::declval<List>().begin())>;
+    static constexpr int64_t most = std::numeric_limits<Element>::max();
     List value;
     explicit Ints(const Argument& a) {
         for (int64_t i : std::get<std::vector<int64_t>>(std::get<1>(a)))
-            value.push_back(fitting<std::remove_cvref_t<decltype(*value.begin())>>(i));
+            value.push_back(Element(i));
     }
     static std::string type() { return "ints"; }
     View get() const { return View(value); }
@@ -138,7 +138,6 @@ struct Held<Key> : AttributeType {
     Key value;
     explicit Held(const Argument& a) {
         const auto& words = std::get<std::vector<int64_t>>(std::get<1>(a));
-        if (words.size() != 2) throw ValueError("call", "a key is [seed, stream]");
         value = {uint64_t(words[0]), uint64_t(words[1])};
     }
     static std::string type() { return "key"; }
@@ -202,7 +201,7 @@ struct Binder {
                ((std::is_same_v<A, const Var&> || std::is_same_v<A, std::span<const Var>>) || ...);
     }
     static std::vector<Parameter> parameters() {
-        return {{Held<A>::kind, "", Held<A>::type(), {}, "", false}...};
+        return {{Held<A>::kind, "", Held<A>::type(), {}, "", false, Held<A>::most}...};
     }
 };
 template <class F>

@@ -123,7 +123,7 @@ private:
 
     static size_t result_place(const Callable& function, const std::string& field,
                                const std::string& name, size_t n) {
-        for (size_t k = 0; k < function.results.size() && k < n; ++k)
+        for (size_t k = 0; k < function.results.size() && (k < n || function.result_list); ++k)
             if (function.results[k] == name) return k;
         std::string names;
         for (const std::string& r : function.results) names += (names.empty() ? "" : ", ") + r;
@@ -133,7 +133,12 @@ private:
 
     static void put(io::TensorMap& out, const std::string& field, const std::string& name,
                     const Tensor& value) {
-        // Dense here: what is too large is this entry's fault.
+        // Here what the file would refuse, or is too large, is this entry's fault.
+        try {
+            io::require_name(name);
+        } catch (const ValueError& error) {
+            refuse(field, error.what());
+        }
         if (!out.emplace(name, value.contiguous()).second)
             refuse(field, "the name '" + name + "' is used twice");
     }
@@ -200,9 +205,8 @@ private:
             const DType dtype = gradient_dtype(y.dtype());
             const Tensor u = read(field, value, dtype);
             if (!(u.shape() == y.shape()) || u.dtype() != dtype)
-                refuse(field, "is " + std::string(name_of(u.dtype())) + to_string(u.shape()) +
-                                  ", the result " + std::string(name_of(dtype)) +
-                                  to_string(y.shape()));
+                refuse(field, "is " + to_string(u.dtype(), u.shape()) + ", the result " +
+                                  to_string(dtype, y.shape()));
             if (y.is_constant())
                 refuse(field, "the result does not depend on the inputs that gradients name");
             const Var term = sum((y.dtype() == dtype ? y : cast(y, dtype)) * Var(u));

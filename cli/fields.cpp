@@ -21,11 +21,17 @@ const std::string& text(const std::string& field, const Json& value) {
     return value.get_ref<const std::string&>();
 }
 
-Attribute attribute(const std::string& field, const Json& value) {
-    if (value.is_boolean()) return value.get<bool>();
+namespace {
+int64_t integer(const std::string& field, const Json& value) {
     if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(INT64_MAX))
         refuse(field, "does not fit 64 bits");
-    if (value.is_number_integer()) return value.get<int64_t>();
+    return value.get<int64_t>();
+}
+}  // namespace
+
+Attribute attribute(const std::string& field, const Json& value) {
+    if (value.is_boolean()) return value.get<bool>();
+    if (value.is_number_integer()) return integer(field, value);
     if (value.is_number()) return value.get<double>();
     if (value.is_string()) return value.get<std::string>();
     if (!value.is_array())
@@ -33,7 +39,7 @@ Attribute attribute(const std::string& field, const Json& value) {
     std::vector<int64_t> list;
     for (const Json& item : value) {
         if (!item.is_number_integer()) refuse(field, "must be a list of integers");
-        list.push_back(item.get<int64_t>());
+        list.push_back(integer(field, item));
     }
     return list;
 }

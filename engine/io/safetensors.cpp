@@ -104,21 +104,27 @@ std::string json_string(std::string_view text) {
     }
 }
 
+void refuse(const std::string& name, const char* what) {
+    throw ValueError(writing, "the tensor " + in_quotes(name) + what);
+}
+
 void check(const std::string& name, const Tensor& tensor) {
-    const auto refuse = [&](const char* what) {
-        throw ValueError(writing, "the tensor " + in_quotes(name) + what);
-    };
-    if (name.empty() || name == metadata_name || name.size() > longest_name)
-        refuse(": a name has 1 to 65536 bytes and is not \"__metadata__\"; choose another");
-    for (unsigned char c : name)
-        if (c < 0x20 || c == 0x7f) refuse(": its name has a control character; choose another");
-    if (!tensor.defined()) refuse(" is not defined; give it a value or leave it out");
+    require_name(name);
+    if (!tensor.defined()) refuse(name, " is not defined; give it a value or leave it out");
     if (tensor.device() != Device{})
         throw DeviceError(writing,
                           "the tensor " + in_quotes(name) + " is not in host memory; copy it");
 }
 
 }  // namespace
+
+void require_name(const std::string& name) {
+    if (name.empty() || name == metadata_name || name.size() > longest_name)
+        refuse(name, ": a name has 1 to 65536 bytes and is not \"__metadata__\"; choose another");
+    for (unsigned char c : name)
+        if (c < 0x20 || c == 0x7f)
+            refuse(name, ": its name has a control character; choose another");
+}
 
 void write_safetensors(const std::filesystem::path& path, const TensorMap& tensors,
                        const Metadata& metadata) {

@@ -122,6 +122,8 @@ ConvolutionAttrs window_attrs(const char* operation, int axes, const Shape& x, c
     if (x.rank() != axes + 2)
         throw ShapeError(operation,
                          "x needs " + std::to_string(axes + 2) + " axes, got " + to_string(x));
+    for (int a = 0; a < axes; ++a)
+        if (x[a + 2] == 0) throw ShapeError(operation, "nothing to pool over in " + to_string(x));
     const Shape size = for_each_axis(operation, "kernel", kernel, axes, 1),
                 ends = pads_for_axes(operation, pads, axes);
     for (int a = 0; a < 2 * axes; ++a)

@@ -63,10 +63,10 @@ TEST_CASE("what is wrong is named") {
     });
     says("must be int", [&] { call(callable("softmax"), {{"x", {x}}}, {{"axis", 1.5}}); });
     // As a 32-bit number it would be 0.
-    says("at most 32 bits wide, got 4294967296", [&] {
+    says("does not hold 4294967296, which is wider than 32 bits", [&] {
         call(callable("softmax"), {{"x", {x}}}, {{"axis", int64_t{1} << 32}});
     });
-    says("at most 32 bits wide, got -9223372036854775808", [&] {
+    says("does not hold -9223372036854775808, which is wider than 32 bits", [&] {
         call(callable("sum"), {{"x", {x}}}, {{"axes", std::vector<int64_t>{INT64_MIN}}});
     });
     says("attribute 'shape' (ints) is missing", [&] {

@@ -60,7 +60,7 @@ check(len(table.splitlines()) == len(ops), "the table has a line each")
 # Values and gradients.
 write(work / "in.safetensors", {
     "x": ("F32", [2, 3], [1, 2, 3, -1, 0, 4]), "y": ("F32", [3, 2], [1, 0, 0, 1, 2, 2]),
-    "u": ("F32", [2, 3], [1, 0, 0, 0, 1, 0]), "one": ("F64", [1], [0.5]), "ids": ("I64", [2, 1], [2, 0]),
+    "u": ("F32", [2, 3], [1, 0, 0, 0, 1, 0]), "one": ("F64", [1], [0.5]), "ids": ("I64", [2, 1], [2, 0]), "none": ("F32", [0, 3], []),
     "spd": ("F64", [2, 2], [4, 1, 1, 3]), "w": ("F64", [2], [1, 1])})
 write(work / "parts.safetensors", {
     "three": ("F64", [3], [1, 2, 3]), "c/0": ("F64", [1], [5]), "c/1": ("F64", [2], [6, 7])})
@@ -107,6 +107,16 @@ check(all(abs(a - b) < 1e-14 for a, b in zip(out["da"][2], [1, 0, 0, 1])), "the 
 # A bad entry does not spoil the others.
 out = run([{"op": "exp", "inputs": {"x": "one"}, "outputs": {"out": "e"}}, {"op": "nonsense"},
            {"op": "exp", "inputs": {"x": "absent"}, "outputs": {"out": "e"}}], 1, "entry 1: [call] no operation is called 'nonsense'")
+# A name that no file takes is its entry's fault; a list without parts has none to write.
+good = {"op": "exp", "inputs": {"x": "one"}, "outputs": {"out": "e"}}
+out = run([good, {**good, "outputs": {"out": "b\u0001"}}], 1, "entry 1: [eval] outputs.out: ")
+check(set(out) == {"0/e"}, "the good entry is written")
+check(run({"op": "split", "inputs": {"x": "none"}, "attrs": {"sizes": []}, "outputs": {"parts": "p"}}) == {}, "no parts")
+# What does not fit 64 bits is not −1, and a faulty attribute is named.
+for op, attrs, says in [("reshape", {"shape": [2**64 - 1]}, "attrs.shape: does not fit 64 bits"), ("sum", {"axes": [2**63]}, "attrs.axes: does not fit 64 bits"),
+                        ("pad", {"before": [1], "after": [1], "mode": "mirror"}, "[pad] attribute 'mode' must be "), ("flip", {"axis": 2**40}, "[flip] attribute 'axis' does not hold"),
+                        ("dropout", {"p": 0.5, "key": [0]}, "[dropout] attribute 'key' must be [seed, stream]")]:
+    run({"op": op, "inputs": {"x": "x"}, "attrs": attrs, "outputs": {"out": "o"}}, 3, says)
 check(list(out) == ["0/e"] and abs(out["0/e"][2][0] - math.exp(0.5)) < 1e-15, "the good entry ran")
 
 # What is wrong is named.
@@ -141,7 +151,7 @@ for attrs, says in [
         ({"kernel": {"nadaraya_watson": {"bandwidth": "x"}}}, "attrs.kernel.nadaraya_watson.bandwidth: there is no input 'x'"),
         ({"kernel": {"nadaraya_watson": {"bandwidth": {}}}}, "attrs.kernel.nadaraya_watson.bandwidth: must be the name"),
         ({"kernel": {"nadaraya_watson": {"bandwidth": -1}}}, "[nadaraya_watson] the bandwidth must be one positive number"),
-        ({"kernel": {"nadaraya_watson": {"bandwidth": 1, "profile": "round"}}}, "'round' is not among the choices"),
+        ({"kernel": {"nadaraya_watson": {"bandwidth": 1, "profile": "round"}}}, "[nadaraya_watson] attribute 'profile' must be "),
         ({"kernel": {"additive": {"w": [1, 2, 3]}}}, "[additive] the weights (3) should be (2)"),
         ({"filter": {"and": []}}, "attrs.filter.and: must be a list of filters"), ({"filter": {"and": ["causal", "windw"]}}, "attrs.filter.and[1]: [filter] 'windw' is unknown"),
         ({"filter": {"or": [{"by_head": [{"window": {}}]}]}}, "attrs.filter.or[0].by_head[0]: [window] attribute 'w' (int) is missing"),
@@ -155,7 +165,7 @@ for attrs, says in [
         ({"position": "rotari"}, "attrs.position: [position] 'rotari' is unknown; did you mean 'rotary'?"), ({"position": {"rotary": {"base": -1}}}, "outside (0,inf)"),
         ({"position": {"rotary": {"offset": 1.5}}}, "attribute 'offset' must be int|none"), ({"position": {"lookup": {}}}, "attrs.position: [lookup] argument 'table' is missing"),
         ({"position": {"rotary": {"width": 3}}}, "[rotate_pairs]"), ({"position": {"absolute": {"queries": [1], "keys": [1]}}}, "[add_positions]"),
-        ({"dropout": 1}, "attribute 'dropout' = 1.000000 is outside [0,1)"), ({"dropout": "much"}, "attribute 'dropout' must be float"), ({"dropout": 0.5, "key": [1]}, "a key is [seed, stream]")]:
+        ({"dropout": 1}, "attribute 'dropout' = 1.000000 is outside [0,1)"), ({"dropout": "much"}, "attribute 'dropout' must be float"), ({"dropout": 0.5, "key": [1]}, "attribute 'key' must be [seed, stream]")]:
     run({**attend, "attrs": attrs}, 3, says, "smoother.safetensors")
 for change, says in [
         ({"inputs": {"q": "q", "k": "k"}}, "[attend] argument 'v' is missing"), ({"inputs": {"q": "q", "k": "k", "v": "v", "h": "h"}}, "inputs.h: no part of attrs uses it"),

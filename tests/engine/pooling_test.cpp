@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/ops/pooling.h"
 
@@ -34,6 +35,20 @@ int64_t found(const double* plane, int64_t rows, int64_t cols, const Windows& w,
 }
 
 }  // namespace
+
+TEST_CASE("a plane without elements is refused, padded or not") {
+    // Its windows would hold padding only: an extremum of nothing, and a gradient without a place.
+    for (const Shape& shape : {Shape{1, 1, 0, 64}, {1, 1, 64, 0}, {2, 3, 0, 0}})
+        for (const int64_t pad : {0, 1}) {
+            const Tensor x = Tensor::zeros(shape, DType::f64);
+            CHECK_THROWS_WITH_AS(
+                max_pool2d(x, {2, 2}, {1}, {pad}),
+                ("[max_pool2d] nothing to pool over in " + to_string(shape)).c_str(), ShapeError);
+            CHECK_THROWS_AS(avg_pool2d(x, {2, 2}, {1}, {pad}), ShapeError);
+        }
+    CHECK_THROWS_AS(max_pool1d(Tensor::zeros({1, 1, 0}), 2, 1, {1}), ShapeError);
+    CHECK(max_pool2d(Tensor::zeros({0, 3, 4, 4}), {2, 2}).shape() == Shape{0, 3, 2, 2});
+}
 
 TEST_CASE("each window's gradient goes to the first of its largest elements") {
     constexpr int64_t planes = 3;
