@@ -7,7 +7,7 @@
 
 namespace mercer {
 
-/// y = Π x over `axes`, dense, of size 1 along them: settles what is no normal number.
+/// y = Π x over `axes`, dense, of size 1 along them: settles what is not finite.
 void settle_products(const Tensor& x, unsigned axes, const Tensor& y);
 /// g·∂(Π x)/∂x, first order: y/x where y is a normal number; y and g of size 1 along `axes`.
 MERCER_API Tensor prod_gradient(const Tensor& x, unsigned axes, const Tensor& y, const Tensor& g);
