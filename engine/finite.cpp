@@ -10,6 +10,7 @@
 
 #include "engine/cpu/reduce.h"
 #include "engine/error.h"
+#include "engine/functions.h"
 #include "engine/operation_frame.h"
 
 namespace mercer {
@@ -58,8 +59,10 @@ struct Bad {
 
 /// nullopt: all is well. Any strides.
 std::optional<Bad> find_bad(const Tensor& t, bool infinities) {
-    if (!t.defined() || !is_floating(t.dtype()) || t.count() == 0) return std::nullopt;
+    if (!t.defined() || !is_floating(gradient_dtype(t.dtype())) || t.count() == 0)
+        return std::nullopt;
     if (t.device().kind != Device::Kind::cpu) return std::nullopt;  // not ours to read
+    if (t.dtype() == DType::bf16) return find_bad(cast(t, DType::f32), infinities);
     const Tensor dense = t.contiguous();
     if (all_fine(dense, infinities)) return std::nullopt;
     Bad bad;

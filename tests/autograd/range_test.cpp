@@ -123,6 +123,16 @@ TEST_CASE("a row with NaN hands its extremum's gradient to the NaNs") {
     check(slope([](const Var& v) { return min(v, {0}); }, x), {0, .5, 0, .5});
 }
 
+TEST_CASE("clamp hands on NaN, of a bound as well") {
+    on_every_isa([] {
+        const Tensor x = row(std::vector<float>{1, 1, NAN, 1}),
+                     low = row(std::vector<float>{NAN, 0, 0, 2}),
+                     high = row(std::vector<float>{2, NAN, 2, 3});
+        const std::vector<float> y = clamp(x, low, high).to_vector<float>();
+        CHECK((std::isnan(y[0]) && std::isnan(y[1]) && std::isnan(y[2]) && y[3] == 2));
+    });
+}
+
 TEST_CASE("special functions have derivatives at the ends of their domains") {
     on_every_isa([] {
         for (const DType dtype : {DType::f32, DType::f64}) {

@@ -193,6 +193,14 @@ TEST_CASE("scopes nest, shield, and leave nothing behind") {
     CHECK(std::isnan(sqrt(x).item<float>()));
 }
 
+TEST_CASE("what bf16 does not hold is found") {
+    const Tensor x = Tensor::full({3}, 3.4e38, DType::f32);  // the largest bf16 is 3.39e38
+    CHECK(std::isinf(cast(cast(x, DType::bf16), DType::f32).to_vector<float>()[0]));
+    const FiniteScope check(FiniteCheck::infinite);
+    CHECK_THROWS_AS(cast(x, DType::bf16), NumericalError);
+    CHECK_NOTHROW(cast(x * 0.9, DType::bf16));
+}
+
 // Run again by CTest with MERCER_CHECK_FINITE set: the environment alone switches it on.
 TEST_CASE("the environment") {
     const char* value = std::getenv("MERCER_CHECK_FINITE");

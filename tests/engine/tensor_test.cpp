@@ -161,6 +161,17 @@ TEST_CASE("rows that fall on the same cache sets are turned as others are") {
             }
 }
 
+TEST_CASE("einsum says which operands leave too many axes") {
+    const Tensor x = Tensor::ones({2, 1, 2, 1, 2});
+    const std::vector<Tensor> apart{x, x, x, x};
+    CHECK_THROWS_WITH_AS(einsum("abcde,fghij,abcde,fghij->", apart),
+                         "[einsum] 'abcde,fghij,abcde,fghij->': the first 2 operands leave the "
+                         "axes 'abcdefghij', more "
+                         "than 8; put operands that share letters next to each other",
+                         ValueError);
+    CHECK(einsum("abcde,abcde,fghij,fghij->", apart).item<float>() == 64);
+}
+
 TEST_CASE("einsum gives dense results, whatever the order of its letters") {
     const auto dense = [](const char* equation, const std::vector<Tensor>& x) {
         CAPTURE(equation);

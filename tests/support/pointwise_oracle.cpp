@@ -77,8 +77,8 @@ int selu(mpfr_t y, const mpfr_t x, mpfr_rnd_t r) {
     return mpfr_mul_d(y, y, 1.0507009873554805, r);
 }
 int clamp(mpfr_t y, const mpfr_t x, const mpfr_t low, const mpfr_t high, mpfr_rnd_t r) {
-    const auto& raised = mpfr_less_p(x, low) ? low : x;
-    return mpfr_set(y, mpfr_greater_p(raised, high) ? high : raised, r);
+    const auto& raised = mpfr_less_p(x, low) || mpfr_nan_p(low) ? low : x;
+    return mpfr_set(y, mpfr_greater_p(raised, high) || mpfr_nan_p(high) ? high : raised, r);
 }
 int lerp(mpfr_t y, const mpfr_t a, const mpfr_t b, const mpfr_t t, mpfr_rnd_t r) {
     mpfr_sub(y, b, a, r);

@@ -6,15 +6,16 @@
 
 namespace mercer::MERCER_ISA::formula {
 
-/// The derivative goes to x inside, ends included, and to the end that holds outside: high, where low is above it.
+/// The derivative goes to x inside, ends included, and to the end that holds outside: high, where low is above it. NaN
+/// where one of the three is.
 struct Clamp : OnIntegers {
     template <class V>
     static MERCER_INLINE V f(V x, V low, V high) {
-        const V raised = select(x < low, low, x);
-        return select(raised > high, high, raised);
+        const V raised = select(x >= low || x != x, x, low);
+        return select(raised <= high || raised != raised, raised, high);
     }
 };
-/// a at t = 0 and b at t = 1, exactly.
+/// a at t = 0 and b at t = 1, exactly, if both are finite.
 struct Lerp {
     template <class V>
     static MERCER_INLINE V f(V a, V b, V t) {
