@@ -189,7 +189,8 @@ Attribute converted(std::string_view name, const Parameter& p, const Attribute& 
             throw ValueError(name, "attribute '" + p.name + "' must be [seed, stream]");
     } else if (const std::string* s = std::get_if<std::string>(&a);
                !s || (p.type.find('|') != p.type.npos &&
-                      ('|' + p.type + '|').find('|' + *s + '|') == p.type.npos)) {
+                      (s->find('|') != s->npos ||
+                       ('|' + p.type + '|').find('|' + *s + '|') == p.type.npos))) {
         throw wrong();
     }
     if (!p.range.empty()) {

@@ -30,7 +30,8 @@ void made(const Tensor& t) {
     frame->allocated = true;
     frame->shape = t.shape();
     frame->dtype = t.dtype();
-    if (frame->check != FiniteCheck::off && is_floating(gradient_dtype(t.dtype()))) frame->made.push_back(t);
+    if (frame->check != FiniteCheck::off && is_floating(gradient_dtype(t.dtype())))
+        frame->made.push_back(t);
 }
 }  // namespace instruments
 

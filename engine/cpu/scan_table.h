@@ -13,11 +13,11 @@ struct ScanArgs {
     int64_t count;     // columns; or so many whole rows of n, one after the other, without a carry
     bool exclusive, reverse;
     void* out;  // null: only the carry is wanted (rows)
-    void*
-        carry;  // rows: what comes before, added to all; then replaced by the join of it and all elements
+    /// Rows, but of products of floats: what comes before, added to all; then replaced by the join of it and all elements.
+    void* carry;
     bool first;  // rows: nothing comes before
-    bool stream =
-        false;  // columns, turned: whole registers go past the caches; out and its rows begin at a line
+    /// Columns, turned, rows of products of floats: whole registers go past the caches; out and its rows begin at a line.
+    bool stream = false;
     int64_t out_inner = 0;  // turned: from a row of the result to the next
 };
 

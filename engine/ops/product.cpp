@@ -2,122 +2,116 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "engine/functions.h"
 #include "engine/ops/rows.h"
+#include "engine/scratch.h"
 
 namespace mercer {
 namespace {
 
-/// m·2^e, ½ ≤ |m| < 1 unless it is 0, ∞ or NaN.
+bool is_moderate(double x) { return std::abs(x) >= 0x1p-500 && std::abs(x) <= 0x1p500; }
+
+/// m·2^e.
 struct Scaled {
     double m = 1;
     int64_t e = 0;
 
     Scaled operator*(double x) const {
-        int of_x = 0, of_both = 0;
-        const double y = std::frexp(m * std::frexp(x, &of_x), &of_both);
-        return {y, e + of_x + of_both};
-    }
-    Scaled operator*(const Scaled& x) const {
-        const Scaled y = *this * x.m;
-        return {y.m, y.e + x.e};
+        if (is_moderate(m * x) || m == 0 || x == 0) return {m * x, e};
+        int of_m = 0, of_x = 0;
+        const double y = std::frexp(m, &of_m) * std::frexp(x, &of_x);
+        return {y, e + of_m + of_x};
     }
     double value() const { return std::ldexp(m, int(std::clamp<int64_t>(e, -4000, 4000))); }
 };
 
+// Where a product is 0 because a factor is, an overflow of the others does not count.
+double times(double x, double y) {
+    return (x == 0 && std::isinf(y)) || (y == 0 && std::isinf(x)) ? 0 : x * y;
+}
+
 template <class T>
-void products_of_others(const T* x, int64_t n, T g, T* dx) {
-    std::vector<Scaled> before(static_cast<size_t>(n));
-    Scaled y, after = Scaled() * double(g);
-    for (int64_t j = 0; j < n; ++j) before[size_t(j)] = y, y = y * double(x[j]);
+void products_of_others(const T* x, int64_t n, double g, Scaled* before, T* dx) {
+    Scaled y, after;
+    for (int64_t j = 0; j < n; ++j) before[j] = y, y = y * double(x[j]);
     for (int64_t j = n - 1; j >= 0; --j) {
-        dx[j] = T((before[size_t(j)] * after).value());
+        const Scaled others = before[j] * after.m;
+        dx[j] = T((Scaled{others.m, others.e + after.e} * g).value());
         after = after * double(x[j]);
     }
 }
 
 template <class T>
-void cumprod_gradient(const ScanAttrs& attrs, const T* x, const T* g, int64_t n, T* dx) {
+void cumprod_gradient(const ScanAttrs& attrs, const T* x, const T* g, int64_t n, double* tail,
+                      T* dx) {
     const auto at = [&](int64_t j) { return attrs.reverse ? n - 1 - j : j; };
-    std::vector<double> tail(static_cast<size_t>(n));
     double r = 0, before = 1;
     for (int64_t j = n - 1; j >= 0; --j) {
-        const double next = j + 1 < n ? double(x[at(j + 1)]) : 0;
         const int64_t from = attrs.exclusive ? j + 1 : j;
-        r = (from < n ? double(g[at(from)]) : 0) + (next == 0 ? 0 : next * r);
-        tail[size_t(j)] = r;
+        if (j + 1 < n) r = times(double(x[at(j + 1)]), r);
+        tail[j] = r = r + (from < n ? double(g[at(from)]) : 0);
     }
     for (int64_t j = 0; j < n; ++j) {
-        dx[at(j)] = T(before == 0 ? 0 : before * tail[size_t(j)]);
+        dx[at(j)] = T(times(before, tail[j]));
         before *= double(x[at(j)]);
     }
-}
-
-/// body(r) for the lines r of n for which `wrong` does not hold a 0.
-template <class Body>
-void for_wrong(const Tensor& wrong, int64_t n, Body body) {
-    const bool* const is = wrong.data<bool>();
-    for_rows(wrong.count(), 8 * n, [&](int64_t r, int64_t rows) {
-        for (const int64_t end = r + rows; r < end; ++r)
-            if (is[r]) body(r);
-    });
-}
-bool all_finite(const Tensor& dense) {
-    return std::isfinite(norm_p(reshape(dense, {dense.count()}), INFINITY).item<double>());
-}
-Tensor not_normal(const Tensor& y) {
-    const double least = y.dtype() == DType::f64 ? 0x1p-1022 : 0x1p-126;
-    return logical_not(logical_and(greater_equal(abs(y), least), isfinite(y)));
 }
 
 }  // namespace
 
 void settle_products(const Tensor& x, unsigned axes, const Tensor& y) {
     // Of those that are 0 nearly all should be, and to look at each again would take as long as the product.
-    if (all_finite(y)) return;
-    const Tensor wrong = logical_not(isfinite(y));
+    if (y.count() == 0) return;
+    const Tensor top = cpu::reduce(cpu::Reduction::max_abs, reshape(y, {y.count(), 1}), 1);
+    if (std::isfinite(top.item<double>())) return;
     const AxesLast t(x.shape(), axes);
     const Tensor lines = t.lines(x).contiguous();
     visit_floating(y.dtype(), [&]<class T>(T) {
-        for_wrong(wrong, t.n, [&](int64_t r) {
-            const T* const from = static_cast<const T*>(lines.raw()) + r * t.n;
-            Scaled all;
-            for (int64_t j = 0; j < t.n; ++j) all = all * double(from[j]);
-            static_cast<T*>(y.raw())[r] = T(all.value());
+        T* const to = static_cast<T*>(y.raw());
+        for_rows(t.rows, 8 * t.n, [&](int64_t first, int64_t rows) {
+            for (int64_t r = first; r < first + rows; ++r) {
+                if (std::isfinite(to[r])) continue;
+                const T* const from = static_cast<const T*>(lines.raw()) + r * t.n;
+                Scaled all;
+                for (int64_t j = 0; j < t.n; ++j) all = all * double(from[j]);
+                to[r] = T(all.value());
+            }
         });
     });
 }
 
-Tensor prod_gradient(const Tensor& x, unsigned axes, const Tensor& y, const Tensor& g) {
-    const OperationScope scope(Prod::name, {&x, &y, &g});
-    const Tensor dx = y / x * g, wrong = not_normal(y);
-    if (!any(wrong).item<bool>()) return dx;
+Tensor prod_gradient(const Tensor& x, unsigned axes, const Tensor& g) {
+    const OperationScope scope(Prod::name, {&x, &g});
     const AxesLast t(x.shape(), axes);
-    const Tensor from = t.lines(x).contiguous(), to = t.lines(dx).contiguous(), by = g.contiguous();
-    visit_floating(y.dtype(), [&]<class T>(T) {
-        for_wrong(wrong, t.n, [&](int64_t r) {
-            products_of_others(static_cast<const T*>(from.raw()) + r * t.n, t.n,
-                               static_cast<const T*>(by.raw())[r],
-                               static_cast<T*>(to.raw()) + r * t.n);
+    const Tensor from = t.lines(x).contiguous(), by = g.contiguous(),
+                 to = Tensor::empty(from.shape(), from.dtype());
+    visit_floating(to.dtype(), [&]<class T>(T) {
+        for_rows(t.rows, 8 * t.n, [&](int64_t first, int64_t rows) {
+            Scratch scratch;
+            Scaled* const before = scratch.take<Scaled>(t.n);
+            for (int64_t r = first; r < first + rows; ++r)
+                products_of_others(static_cast<const T*>(from.raw()) + r * t.n, t.n,
+                                   double(static_cast<const T*>(by.raw())[r]), before,
+                                   static_cast<T*>(to.raw()) + r * t.n);
         });
     });
     return t.restored(to);
 }
 
-Tensor settled_cumprod_gradient(const ScanAttrs& attrs, const Tensor& x, const Tensor& g,
-                                const Tensor& dx) {
-    const Tensor wrong = logical_not(isfinite(norm_p(dx, {attrs.axis}, INFINITY)));
-    if (!any(wrong).item<bool>()) return dx;
+Tensor cumprod_gradient(const ScanAttrs& attrs, const Tensor& x, const Tensor& g) {
+    const OperationScope scope(Cumprod::name, {&x, &g});
     const AxesLast t(x.shape(), 1u << attrs.axis);
     const Tensor from = t.lines(x).contiguous(), by = t.lines(g).contiguous(),
-                 to = t.lines(dx).clone();
-    visit_floating(dx.dtype(), [&]<class T>(T) {
-        for_wrong(wrong, t.n, [&](int64_t r) {
-            cumprod_gradient(attrs, static_cast<const T*>(from.raw()) + r * t.n,
-                             static_cast<const T*>(by.raw()) + r * t.n, t.n,
-                             static_cast<T*>(to.raw()) + r * t.n);
+                 to = Tensor::empty(from.shape(), from.dtype());
+    visit_floating(to.dtype(), [&]<class T>(T) {
+        for_rows(t.rows, 8 * t.n, [&](int64_t first, int64_t rows) {
+            Scratch scratch;
+            double* const tail = scratch.take<double>(t.n);
+            for (int64_t r = first; r < first + rows; ++r)
+                cumprod_gradient(attrs, static_cast<const T*>(from.raw()) + r * t.n,
+                                 static_cast<const T*>(by.raw()) + r * t.n, t.n, tail,
+                                 static_cast<T*>(to.raw()) + r * t.n);
         });
     });
     return t.restored(to);

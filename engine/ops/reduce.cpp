@@ -100,17 +100,15 @@ Tensor largest_magnitude(const Tensor& x, unsigned axes) {
     return where(logical_and(isfinite(top), greater(top, 0)), top, Tensor::ones({}, x.dtype()));
 }
 
-AxesLast::AxesLast(const Shape& shape, unsigned axes) : rank(0) {
+AxesLast::AxesLast(const Shape& shape, unsigned axes) {
     for (const bool reduced : {false, true})
         for (int a = 0; a < shape.rank(); ++a) {
             if (bool(axes & (1u << a)) != reduced) continue;
-            if (!reduced) line.push_back(shape[a]);
             moved.push_back(shape[a]);
             (reduced ? n : rows) *= shape[a];
             back[a] = rank;
             order[rank++] = a;
         }
-    line.push_back(n);
 }
 
 double degrees_of_freedom(const Shape& shape, const VarianceAttrs& attrs) {
@@ -127,8 +125,11 @@ MERCER_REDUCED(Min, min)
 #undef MERCER_REDUCED
 
 Tensor Prod::forward(const Attrs& a, std::span<const Tensor> x) {
-    const Tensor y = reduce(name, cpu::Reduction::prod, {a.axes, true}, x[0]);
-    if (is_floating(y.dtype()) && a.axes) settle_products(x[0], a.axes, y);
+    const OperationScope scope(name, x);
+    require_number(name, x[0]);
+    if (a.axes == 0) return x[0].clone();
+    const Tensor y = cpu::reduce(cpu::Reduction::prod, x[0], a.axes);
+    if (is_floating(y.dtype())) settle_products(x[0], a.axes, y);
     return finished(y, a);
 }
 

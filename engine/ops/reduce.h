@@ -36,8 +36,8 @@ MERCER_API double degrees_of_freedom(const Shape& shape, const VarianceAttrs& at
 
 /// The axes of a mask at the end, as one: `rows` lines of n.
 struct MERCER_API AxesLast {
-    Dims moved, line;  // shapes: (kept…, reduced…), (kept…, n)
-    int order[Dims::max_rank], back[Dims::max_rank], rank;
+    Dims moved;  // the shape (kept…, reduced…)
+    int order[Dims::max_rank], back[Dims::max_rank], rank = 0;
     int64_t rows = 1, n = 1;
 
     AxesLast(const Shape& shape, unsigned axes);
@@ -47,7 +47,7 @@ struct MERCER_API AxesLast {
     }
     template <class X>
     X lines(const X& x) const {
-        return reshape(last(x), line);
+        return reshape(last(x), {rows, n});
     }
     template <class X>
     X restored(const X& x) const {
@@ -59,7 +59,7 @@ MERCER_OPERATION_OF(ReduceAttrs, Sum, "sum", Tensor, 0)
 MERCER_OPERATION_OF(ReduceAttrs, Mean, "mean", Tensor, 0)
 MERCER_OPERATION_OF(ReduceAttrs, Max, "max", Tensor, input_bit(0) | output_bit)
 MERCER_OPERATION_OF(ReduceAttrs, Min, "min", Tensor, input_bit(0) | output_bit)
-MERCER_OPERATION_OF(ReduceAttrs, Prod, "prod", Tensor, input_bit(0) | output_bit)
+MERCER_OPERATION_OF(ReduceAttrs, Prod, "prod", Tensor, input_bit(0))
 MERCER_OPERATION_OF(VarianceAttrs, Variance, "var", Tensor, input_bit(0))
 MERCER_OPERATION_OF(VarianceAttrs, Deviation, "stddev", Tensor, input_bit(0) | output_bit)
 MERCER_OPERATION_OF(NormAttrs, NormP, "norm_p", Tensor, input_bit(0) | output_bit)

@@ -64,12 +64,11 @@ void Prod::vjp(Vjp<X>& c) {
     const unsigned axes = c.template attrs<Attrs>().axes;
     const AxesLast t(c.in_shape(0), axes);
     if (t.n == 0) return c.give(0, X(Tensor::zeros(c.in_shape(0), c.dtype())));
-    const Shape kept = kept_shape(c.in_shape(0), axes);
-    if constexpr (std::is_same_v<X, Tensor>)
-        return c.give(0,
-                      prod_gradient(c.in(0), axes, reshape(c.out(), kept), reshape(c.g(), kept)));
+    if (axes == 0) return c.give(0, c.g());
+    const X g = reshape(c.g(), kept_shape(c.in_shape(0), axes));
+    if constexpr (std::is_same_v<X, Tensor>) return c.give(0, prod_gradient(c.in(0), axes, g));
     const X x = t.lines(c.in(0)), others = cumprod(x, -1, true) * cumprod(x, -1, true, true);
-    c.give(0, t.restored(others) * reshape(c.g(), kept));
+    c.give(0, t.restored(others) * g);
 }
 
 /// x − mean. Where no derivative of it is wanted, the mean of a sum that may overflow.
@@ -109,7 +108,7 @@ void Deviation::vjp(Vjp<X>& c) {
 }
 
 /// With u = |x|/m, m = max |x|, which is a constant here: g · sign(x) u^(p−1) (Σ u^p)^(1/p − 1); p = 2: g x / y; p = ∞: equal
-/// extrema share g; p = 0: a step, 0. Powers of u stay in range, and no rounding of y is raised to p.
+/// extrema share g; p = 0: a step, 0. Above p = 1 powers of u stay in range; no rounding of y is raised to p.
 template <class X>
 void NormP::vjp(Vjp<X>& c) {
     const Attrs& a = c.template attrs<Attrs>();
@@ -129,8 +128,9 @@ void NormP::vjp(Vjp<X>& c) {
     };
     const Tensor none = equal(c.value(0), 0), top = largest_magnitude(c.value(0), a.axes);
     const X u = where(none, one, abs(x) / X(top));  // 1 stands for x = 0, where the sign is 0
-    const X sum = sum_to(where(none, zero, power(u, a.p)), kept);
-    c.give(0, sign * power(u, a.p - 1) * (power(where(equal(sum, 0), one, sum), 1 / a.p - 1) * g));
+    const X v = where(none, zero, power(u, a.p - 1)), sum = sum_to(v * u, kept);
+    const X factor = power(where(equal(sum, 0), one, sum), 1 / a.p - 1) * g;
+    c.give(0, where(none, zero, sign * v * factor));
 }
 
 }  // namespace mercer

@@ -13,10 +13,11 @@ MERCER_DISPATCH(cpu::ScanTable, scan_table)
 
 namespace {
 
-// A constant: the order of sums must not depend on threads. Products of floats go step by step (scan_kernels.cpp).
-int64_t chunk_of(cpu::Scan op, DType dtype, int64_t n) {
-    return op == cpu::Scan::prod && is_floating(dtype) ? n : 1 << 14;
-}
+// A constant: the order of sums must not depend on threads.
+constexpr int64_t chunk = 1 << 14;
+
+/// Products of floats (scan_kernels.cpp).
+bool step_by_step(cpu::Scan op, DType dtype) { return op == cpu::Scan::prod && is_floating(dtype); }
 
 /// As the kernels join; of extrema NaN stays.
 template <class T>
@@ -33,7 +34,7 @@ T joined(cpu::Scan op, T a, T b) {
 void scan_side_by_side(cpu::Scan op, const cpu::ScanArgs& all, const Tensor& x, const Tensor& out) {
     const auto kernel = scan_table().rows_turned[int(op)][int(x.dtype())];
     const SideBySide source(x);
-    const int64_t n = all.n, chunk = chunk_of(op, x.dtype(), n);
+    const int64_t n = all.n, most = step_by_step(op, x.dtype()) ? n : chunk;
     const bool stream = streams_columns(out, n);
     source.for_blocks([&](int64_t first, int64_t rows) {
         int64_t carry[SideBySide::rows] = {};
@@ -43,8 +44,8 @@ void scan_side_by_side(cpu::Scan op, const cpu::ScanArgs& all, const Tensor& x, 
         args.carry = carry;
         args.out_inner = n;
         args.stream = stream;
-        for (int64_t c = 0; c < n; c += chunk) {
-            args.n = std::min(chunk, n - c);
+        for (int64_t c = 0; c < n; c += most) {
+            args.n = std::min(most, n - c);
             const int64_t from = all.reverse ? n - c - args.n : c;
             args.x = source.at(first, from);
             args.out = static_cast<char*>(all.out) + (first * n + from) * source.element;
@@ -58,8 +59,7 @@ void scan_side_by_side(cpu::Scan op, const cpu::ScanArgs& all, const Tensor& x, 
 // it; the bits are the same.
 void scan_rows(cpu::Scan op, const cpu::ScanArgs& all, int64_t rows, DType dtype) {
     const auto kernel = scan_table().rows[int(op)][int(dtype)];
-    const int64_t n = all.n, chunk = chunk_of(op, dtype, n), chunks = (n + chunk - 1) / chunk,
-                  element = int64_t(size_of(dtype));
+    const int64_t n = all.n, chunks = (n + chunk - 1) / chunk, element = int64_t(size_of(dtype));
     const auto piece = [&](int64_t row, int64_t c, void* carry, bool store) {
         cpu::ScanArgs args = all;
         args.n = std::min(chunk, n - c * chunk);
@@ -120,23 +120,25 @@ Tensor scanned(cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
     Tensor out = Tensor::empty(x.shape(), x.dtype());
     if (x.count() == 0) return out;
     const Lines l(x.shape(), attrs.axis);
-    const cpu::ScanArgs all{x.raw(),       l.n,       l.inner, 0,    attrs.exclusive,
-                            attrs.reverse, out.raw(), nullptr, true, streams_columns(out, l.n)};
-    if (l.inner == 1) {
-        if (x.is_contiguous())
-            scan_rows(op, all, l.outer, x.dtype());
-        else
-            scan_side_by_side(op, all, x, out);
-        return out;
+    const cpu::ScanArgs all{x.raw(),       l.n,       l.inner, 0,   attrs.exclusive,
+                            attrs.reverse, out.raw(), nullptr, true};
+    const bool rows = l.inner == 1, steps = step_by_step(op, x.dtype());
+    if (rows && !x.is_contiguous()) {
+        scan_side_by_side(op, all, x, out);
+    } else if (rows && !steps) {
+        scan_rows(op, all, l.outer, x.dtype());
+    } else {  // of rows so many that registers hold one of each
+        const auto& kernels = rows ? scan_table().rows : scan_table().columns;
+        const int64_t width = rows ? std::max<int64_t>(16, 4096 / l.n / 16 * 16) : 256;
+        l.for_blocks(width, rows ? 2 : 8, [&](int64_t first, int64_t count) {
+            cpu::ScanArgs args = all;
+            args.x = at(x, first);
+            args.out = at(out, first);
+            args.count = count;
+            args.stream = streams_columns(out, rows ? l.n : l.inner);
+            kernels[int(op)][int(x.dtype())](args);
+        });
     }
-    l.for_blocks(256, 8, [&](int64_t first, int64_t count) {
-        cpu::ScanArgs args = all;
-        args.x = at(x, first);
-        args.out = at(out, first);
-        args.count = count;
-        args.stream = streams_columns(out, l.inner);
-        scan_table().columns[int(op)][int(x.dtype())](args);
-    });
     return out;
 }
 

@@ -26,13 +26,10 @@ void Cumsum::vjp(Vjp<X>& c) {
 template <class X>
 void Cumprod::vjp(Vjp<X>& c) {
     const Attrs& a = c.template attrs<Attrs>();
+    if constexpr (std::is_same_v<X, Tensor>) return c.give(0, cumprod_gradient(a, c.in(0), c.g()));
     const X x = c.in(0), g = a.exclusive ? delayed(c.g(), a.axis, !a.reverse) : c.g();
     const X tail = linear_recurrence(delayed(x, a.axis, !a.reverse), g, a.axis, !a.reverse);
-    const X dx = cumprod(x, a.axis, true, a.reverse) * tail;
-    if constexpr (std::is_same_v<X, Tensor>)
-        c.give(0, settled_cumprod_gradient(a, x, c.g(), dx));
-    else
-        c.give(0, dx);
+    c.give(0, cumprod(x, a.axis, true, a.reverse) * tail);
 }
 
 /// What an extremum gets goes to the element that it was.

@@ -9,6 +9,7 @@
 
 #include "autograd/functions.h"
 #include "autograd/tape.h"
+#include "engine/finite.h"
 #include "engine/random.h"
 #include "tests/support/every_isa.h"
 
@@ -61,13 +62,46 @@ TEST_CASE("products are what they are, whatever their partial products are") {
         const Tensor x = cast(exp(randn(Key{3, 1}, {40, 5000}, DType::f64) * 15.0), DType::f32);
         const Tensor logs = sum(log(cast(x, DType::f64)), {1}), y = prod(x, {1});
         CHECK(all(logical_or(isfinite(y), greater(logs, 88.0))).item<bool>());
-        const Tensor back = concat({x, 1.0 / x}, 1);
-        CHECK(all(isfinite(prod(back, {1}))).item<bool>());
+        const Tensor huge = row(std::vector<float>{1e20f, 1e20f, 1e-30f, 1e10f, 1e-10f, 1e-10f});
+        check(prod(huge), {1}, 40);
         const Tensor twice = row(std::vector<double>{2, 0, 1e300, 1e300, -0.0, 3});
         check(slope([](const Var& v) { return prod(v); }, twice), {0, 0, 0, 0, 0, 0});
         check(slope([](const Var& v) { return cumprod(v, 0); }, twice),
               {1, 2 + 2e300 + inf, 0, 0, 0, 0});
     });
+}
+
+TEST_CASE("products of others are exact to a few places, in any layout") {
+    // Against log Σ: of signs and magnitudes whose partial products leave f32's and f64's range.
+    on_every_isa([] {
+        for (const DType dtype : {DType::f32, DType::f64}) {
+            const double wide = dtype == DType::f64 ? 200 : 25;
+            const Tensor x = cast(randn(Key{5, 1}, {6, 9, 30}, DType::f64), dtype) *
+                             exp(randn(Key{5, 2}, {6, 9, 30}, dtype) * wide);
+            for (const bool last : {true, false}) {
+                const int axis = last ? 2 : 0;
+                const Tensor dx = cast(slope([=](const Var&v) { return prod(v, {axis}); }, x),
+                                       DType::f64),
+                             logs = log(abs(cast(x, DType::f64)));
+                const Tensor expected = sum(logs, {axis}, true) - logs, actual = log(abs(dx));
+                const double most = dtype == DType::f64 ? 690 : 80;
+                const Tensor inside = less(abs(expected), most);
+                CHECK(count_nonzero(inside).item<int64_t>() > 20);
+                const Tensor off =
+                    where(inside, abs(actual - expected), Tensor::zeros({}, DType::f64));
+                CHECK(max(off).item<double>() < (dtype == DType::f64 ? 1e-11 : 1e-4));
+            }
+        }
+    });
+}
+
+TEST_CASE("a product whose derivative is finite passes the check of results") {
+    const FiniteScope watched(FiniteCheck::nan);
+    const Tensor x = row(std::vector<float>{0, 2, 3}),
+                 overflow = row(std::vector<float>{1e20f, 0, 1e20f, 1e20f});
+    check(slope([](const Var& v) { return prod(v); }, x), {6, 0, 0});
+    check(prod(overflow), {0});
+    check(slope([](const Var& v) { return cumprod(v, 0); }, overflow), {1, inf, 0, 0});
 }
 
 TEST_CASE("what comes before a zero depends on nothing beyond it") {
@@ -104,6 +138,9 @@ TEST_CASE("a norm's gradient is in range where it should be") {
         check(slope([](const Var& x) { return norm_p(x, 1e10); },
                     row(std::vector<float>{3.4e38f, 3.4e38f, -3.4e38f, 0})),
               {1 / 3., 1 / 3., -1 / 3., 0});
+        check(
+            slope([](const Var& x) { return norm_p(x, .01); }, row(std::vector<float>{1, 1, 1, 0})),
+            {inf, inf, inf, 0});
         check(slope([](const Var& x) { return norm_p(x, 5); }, row(std::vector<float>{0, 1e-30f})),
               {0, 1});
     });
@@ -114,6 +151,16 @@ TEST_CASE("a variance's gradient is in range where its mean's sum is not") {
         const Tensor equal = row(std::vector<float>{3e38f, 3e38f});
         check(slope([](const Var& x) { return var(x, {0}, 0); }, equal), {0, 0});
         check(slope([](const Var& x) { return stddev(x, {0}, 0); }, equal), {0, 0});
+        for (const int64_t n : {33, 64, 1000}) {
+            CAPTURE(n);
+            const Tensor high = Tensor::full({n, 3}, 3e38, DType::f32),
+                         far = Tensor::full({3, n}, 1e308, DType::f64);
+            CHECK(max(abs(var(high, {0}))).item<double>() == 0);
+            CHECK(max(abs(stddev(far, {1}))).item<double>() == 0);
+            CHECK(
+                max(abs(slope([](const Var& x) { return stddev(x, {1}); }, far))).item<double>() ==
+                0);
+        }
     });
 }
 

@@ -107,6 +107,7 @@ check(all(abs(a - b) < 1e-14 for a, b in zip(out["da"][2], [1, 0, 0, 1])), "the 
 # A bad entry does not spoil the others.
 out = run([{"op": "exp", "inputs": {"x": "one"}, "outputs": {"out": "e"}}, {"op": "nonsense"},
            {"op": "exp", "inputs": {"x": "absent"}, "outputs": {"out": "e"}}], 1, "entry 1: [call] no operation is called 'nonsense'")
+check(list(out) == ["0/e"] and abs(out["0/e"][2][0] - math.exp(0.5)) < 1e-15, "the good entry ran")
 # A name that no file takes is its entry's fault; a list without parts has none to write.
 good = {"op": "exp", "inputs": {"x": "one"}, "outputs": {"out": "e"}}
 out = run([good, {**good, "outputs": {"out": "b\u0001"}}], 1, "entry 1: [eval] outputs.out: ")
@@ -115,9 +116,9 @@ check(run({"op": "split", "inputs": {"x": "none"}, "attrs": {"sizes": []}, "outp
 # What does not fit 64 bits is not −1, and a faulty attribute is named.
 for op, attrs, says in [("reshape", {"shape": [2**64 - 1]}, "attrs.shape: does not fit 64 bits"), ("sum", {"axes": [2**63]}, "attrs.axes: does not fit 64 bits"),
                         ("pad", {"before": [1], "after": [1], "mode": "mirror"}, "[pad] attribute 'mode' must be "), ("flip", {"axis": 2**40}, "[flip] attribute 'axis' does not hold"),
+                        ("pad", {"before": [1], "after": [1], "mode": "edge|reflect"}, "[pad] attribute 'mode' must be "),
                         ("dropout", {"p": 0.5, "key": [0]}, "[dropout] attribute 'key' must be [seed, stream]")]:
     run({"op": op, "inputs": {"x": "x"}, "attrs": attrs, "outputs": {"out": "o"}}, 3, says)
-check(list(out) == ["0/e"] and abs(out["0/e"][2][0] - math.exp(0.5)) < 1e-15, "the good entry ran")
 
 # What is wrong is named.
 exp = {"op": "exp", "inputs": {"x": "x"}, "outputs": {"out": "e"}}

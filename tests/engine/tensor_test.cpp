@@ -161,6 +161,13 @@ TEST_CASE("rows that fall on the same cache sets are turned as others are") {
             }
 }
 
+TEST_CASE("reductions over no axis take as many axes as there may be") {
+    const Tensor x = Tensor::full({1, 2, 1, 1, 1, 1, 1, 2}, 0.5, DType::f64);
+    for (const Tensor& y :
+         {logsumexp(x, {}), prod(x, {}), norm_p(x, std::initializer_list<int>{}), sum(x, {})})
+        CHECK((y.shape() == x.shape() && all(equal(y, x)).item<bool>()));
+}
+
 TEST_CASE("einsum says which operands leave too many axes") {
     const Tensor x = Tensor::ones({2, 1, 2, 1, 2});
     const std::vector<Tensor> apart{x, x, x, x};

@@ -15,10 +15,10 @@ template <class T, class V, class Load>
 MERCER_INLINE V near_mean(int64_t n, Load load) {
     if (n < canonical_lanes) return load(0);
     V part[8];
-    for (int i = 0; i < 8; ++i) part[i] = load(i * (n / 8));
+    for (int i = 0; i < 8; ++i) part[i] = load(i * (n / 8)) * V(T(0.125));  // no overflow
     for (int h = 4; h >= 1; h /= 2)
         for (int i = 0; i < h; ++i) part[i] = part[i] + part[i + h];
-    return part[0] * V(T(0.125));
+    return part[0];
 }
 
 /// Of a lane's `count` elements, load(i) the i-th relative to p.
