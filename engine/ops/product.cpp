@@ -31,8 +31,28 @@ double times(double x, double y) {
     return (x == 0 && std::isinf(y)) || (y == 0 && std::isinf(x)) ? 0 : x * y;
 }
 
+/// dx_j = g · Π_{k<j} x_k · Π_{k>j} x_k; false, and nothing said of dx, if a partial product leaves half of f64's range but
+/// for a factor of 0.
 template <class T>
-void products_of_others(const T* x, int64_t n, double g, Scaled* before, T* dx) {
+bool products_of_others(const T* x, int64_t n, double g, double* before, T* dx) {
+    bool fine = true;
+    const auto step = [&](double& y, double factor) {
+        const double last = y;
+        y *= factor;
+        fine &= is_moderate(y) || factor == 0 || last == 0;
+    };
+    double y = 1, after = 1;
+    for (int64_t j = 0; j < n; ++j) before[j] = y, step(y, double(x[j]));
+    for (int64_t j = n - 1; fine && j >= 0; --j) {
+        dx[j] = T(before[j] * after * g);
+        step(after, double(x[j]));
+    }
+    return fine;
+}
+template <class T>
+void scaled_products_of_others(const T* x, int64_t n, double g, T* dx) {
+    Scratch scratch;
+    Scaled* const before = scratch.take<Scaled>(n);
     Scaled y, after;
     for (int64_t j = 0; j < n; ++j) before[j] = y, y = y * double(x[j]);
     for (int64_t j = n - 1; j >= 0; --j) {
@@ -89,11 +109,14 @@ Tensor prod_gradient(const Tensor& x, unsigned axes, const Tensor& g) {
     visit_floating(to.dtype(), [&]<class T>(T) {
         for_rows(t.rows, 8 * t.n, [&](int64_t first, int64_t rows) {
             Scratch scratch;
-            Scaled* const before = scratch.take<Scaled>(t.n);
-            for (int64_t r = first; r < first + rows; ++r)
-                products_of_others(static_cast<const T*>(from.raw()) + r * t.n, t.n,
-                                   double(static_cast<const T*>(by.raw())[r]), before,
-                                   static_cast<T*>(to.raw()) + r * t.n);
+            double* const before = scratch.take<double>(t.n);
+            for (int64_t r = first; r < first + rows; ++r) {
+                const T* const row = static_cast<const T*>(from.raw()) + r * t.n;
+                const double weight = double(static_cast<const T*>(by.raw())[r]);
+                T* const dx = static_cast<T*>(to.raw()) + r * t.n;
+                if (!products_of_others(row, t.n, weight, before, dx))
+                    scaled_products_of_others(row, t.n, weight, dx);
+            }
         });
     });
     return t.restored(to);
