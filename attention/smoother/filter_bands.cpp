@@ -137,8 +137,8 @@ std::vector<int64_t> offsets_of(const Tensor& t) {
 }
 
 Band band(int64_t width, int64_t offset, bool same) {
-    Band b;
-    b.width = width, b.offset = offset, b.same = same;
+    Band b;  // beyond all queries and keys an offset is as far as any
+    b.width = width, b.offset = std::clamp(offset, -unbounded / 2, unbounded / 2), b.same = same;
     return b;
 }
 

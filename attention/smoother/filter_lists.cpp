@@ -156,7 +156,7 @@ Filter strided_summary(int64_t l) {
 }
 
 Filter fixed_summary(int64_t l, int64_t c, int64_t sub_blocks) {
-    if (c < 1 || sub_blocks < 1 || c * sub_blocks > l)
+    if (c < 1 || sub_blocks < 1 || c > l / sub_blocks)
         throw ValueError("fixed", std::to_string(sub_blocks) + " sub-blocks of " +
                                       std::to_string(c) + " columns do not fit a block of " +
                                       std::to_string(l));

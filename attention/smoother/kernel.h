@@ -110,8 +110,7 @@ MERCER_API Kernel rbf_similarity();
 /// exp(−2 sin²(π‖q − k‖/period)/ℓ²) times the magnitude exp((‖q‖² + ‖k‖²)/(2√d)), ℓ² = √d  (spec
 /// B.7)
 MERCER_API Kernel expsin(double period = 1);
-/// exp(t·cos∠(q, k)), t a temperature, which may be learned; vectors of norm below 1e-12 count as
-/// orthogonal to all (spec D.7)
+/// exp(t·cos∠(q, k)), t a temperature, which may be learned; norms count as 1e-12 at least (spec D.7)
 MERCER_API Kernel cosine(Var temperature);
 inline Kernel cosine(double temperature = 1) {
     return cosine(Var(Tensor::scalar(temperature, DType::f64)));

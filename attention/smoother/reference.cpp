@@ -107,8 +107,7 @@ Var divided(const Positioned& at, const Var& direct, const Tensor& mask,
 Var normalised(const Var& z, const Tensor& mask, const Normaliser& normaliser) {
     const bool soft = normaliser.kind == Kind::automatic || normaliser.kind == Kind::softmax;
     if (soft) return softmax(mask.defined() ? where(mask, z, number(-infinity, z.dtype())) : z, -1);
-    // Far below everything, but finite: a row that sees nothing is cut off afterwards.
-    const Var seen = mask.defined() ? where(mask, z, number(-1e30, z.dtype())) : z;
+    const Var seen = mask.defined() ? where(mask, z, number(-infinity, z.dtype())) : z;
     Var p;
     if (normaliser.kind == Kind::sparsemax) {
         p = sparsemax(seen, -1);

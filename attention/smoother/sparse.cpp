@@ -4,7 +4,7 @@ namespace mercer::attention {
 
 std::optional<FarPart> FarPart::of(const Filter& filter, int64_t queries, int64_t keys) {
     const SparsePattern* p = filter.rule() ? filter.rule()->pattern() : nullptr;
-    if (!p || queries < 4 * p->l || keys < queries) return std::nullopt;
+    if (!p || queries / 4 < p->l || keys < queries) return std::nullopt;
     if (p->kind == SparsePattern::Kind::strided)
         return FarPart{strided_local(p->l), causal(-2), p->l, *p, queries, keys};
     return FarPart{fixed_local(p->l), earlier_blocks(p->l, p->c), 1, *p, queries, keys};

@@ -27,7 +27,8 @@ Positioned place(const Alibi& scheme, const Var& q, const Var& k) {
     // Row r holds j − i = r − (Tq − 1).
     const int64_t rows = std::max<int64_t>(t.queries + t.keys - 1, 0);
     const Tensor bias = -abs(Tensor::arange(rows, q.dtype(), double(1 - t.queries - t.offset)));
-    const Var slopes = cast(scheme.slopes, q.dtype());
+    Var slopes = cast(scheme.slopes, q.dtype());
+    if (q.rank() == 2 && slopes.count() == 1) slopes = reshape(slopes, {});  // no axis of heads
     Positioned out{q, k};
     out.relative =
         RelativeTerm{{}, (slopes.rank() ? unsqueeze(slopes, -1) : slopes) * bias, {1 - t.queries}};

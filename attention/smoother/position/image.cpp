@@ -42,6 +42,7 @@ Positioned place(const Grid& scheme, const Var& q, const Var& k) {
     Shape shape = cells.shape();
     shape.erase(shape.rank() - 2);
     shape[shape.rank() - 2] = t.keys;
+    if (q.rank() == 2 && heads == 1) shape.erase(0);
     const Var both = reshape(cells, shape);
     return {q, k, InnerTerm{both, both}};
 }
