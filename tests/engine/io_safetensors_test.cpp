@@ -263,7 +263,7 @@ TEST_CASE("accepted although unusual") {
 }
 
 TEST_CASE("a million tensors in linear time") {
-    // Twice the tensors take about twice the time; 4 leaves room for caches.
+    // Four times the tensors take about four times the time, and not sixteen; 10 leaves room for caches and neighbours.
     const auto seconds = [](int n) {
         std::string header = "{";
         for (int i = 0; i < n; ++i)
@@ -280,7 +280,7 @@ TEST_CASE("a million tensors in linear time") {
         }
         return best;
     };
-    const double half = seconds(500'000), whole = seconds(1'000'000);
-    MESSAGE("500 000 tensors: ", half, " s, 1 000 000: ", whole, " s");
-    CHECK(whole < 4 * half);
+    const double quarter = seconds(250'000), whole = seconds(1'000'000);
+    MESSAGE("250 000 tensors: ", quarter, " s, 1 000 000: ", whole, " s");
+    CHECK(whole < 10 * quarter);
 }
