@@ -6,6 +6,10 @@
 # Inlined whole, a kernel takes minutes to compile with sanitizers: -O1 in debug builds.
 set(MERCER_KERNEL_FLAGS $<IF:$<CONFIG:Debug>,-O1,-O3> -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-exceptions
     -fno-asynchronous-unwind-tables -Wno-psabi)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC's "flatten" leaves out calls to copies that these passes make: a formula's parts would be computed again and again.
+  list(APPEND MERCER_KERNEL_FLAGS -fno-ipa-cp -fno-ipa-sra)
+endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
   set(MERCER_ISAS scalar scalar_fma avx2 avx512)
   set(MERCER_FLAGS_scalar_fma -mfma)
