@@ -20,13 +20,7 @@ Tensor alpha_rows(const char* name, const Tensor& alpha, const Tensor& x, int ax
     if (!alpha.defined()) throw ValueError(name, "alpha is missing");
     require_same_dtype(name, x, alpha, "x", "alpha");
     const Tensor rows = as_rows(broadcast_to(alpha, kept_shape(x.shape(), 1u << axis)), axis);
-    visit(x.dtype(), [&]<class T>(T) {
-        const T* a = static_cast<const T*>(rows.raw());
-        for (int64_t r = 0; r < rows.count(); ++r)
-            if (!(a[r] >= T(1) && a[r] <= T(1e6)))
-                throw ValueError(name, "alpha must be in [1, 1e6], got " + std::to_string(a[r]) +
-                                           "; keep a free one there as 1 + softplus(a)");
-    });
+    require_alpha(name, rows);
     return rows;
 }
 
@@ -34,6 +28,17 @@ Tensor alpha_rows(const char* name, const Tensor& alpha, const Tensor& x, int ax
 constexpr int64_t work = 8;
 
 }  // namespace
+
+void require_alpha(const char* name, const Tensor& alpha) {
+    const Tensor all = alpha.contiguous();
+    visit_floating(all.dtype(), [&]<class T>(T) {
+        const T* const a = static_cast<const T*>(all.raw());
+        for (int64_t i = 0; i < all.count(); ++i)
+            if (!(a[i] >= T(1) && a[i] <= T(1e6)))
+                throw ValueError(name, "alpha must be in [1, 1e6], got " + std::to_string(a[i]) +
+                                           "; keep a free one there as 1 + softplus(a)");
+    });
+}
 
 template <EntmaxAlpha kind>
 Tensor Entmax<kind>::forward(const Attrs& attrs, std::span<const Tensor> in) {

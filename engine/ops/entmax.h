@@ -10,6 +10,9 @@
 
 namespace mercer {
 
+/// ValueError if one is outside [1, 1e6].
+MERCER_API void require_alpha(const char* name, const Tensor& alpha);
+
 /// Inputs: x, and for EntmaxAlpha::any alpha ≥ 1, which broadcasts to x with size 1 along the axis.
 template <EntmaxAlpha kind>
 struct MERCER_API Entmax : Reads<output_bit | (kind == EntmaxAlpha::any ? input_bit(1) : 0)> {

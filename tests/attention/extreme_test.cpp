@@ -6,8 +6,10 @@
 
 #include "attention/smoother/reference.h"
 #include "autograd/functions.h"
+#include "autograd/tape.h"
 #include "engine/error.h"
 #include "engine/random.h"
+#include "tests/support/every_isa.h"
 
 using namespace mercer;
 
@@ -60,6 +62,72 @@ TEST_CASE("visible scores far below zero are not lost to hidden ones") {
                        .value()
                        .to_vector<double>();
     CHECK((w[0] == 0.5 && w[1] == 0.5 && w[2] == 0));
+}
+
+TEST_CASE("scores may be as large as they fit their type") {
+    // The nearer of two distinct scores takes all, ties share, before one tile of keys and after.
+    on_every_isa([] {
+        for (const DType dtype : {DType::f32, DType::f64})
+            for (const double far : {3e8, 1e10, dtype == DType::f32 ? 1e37 : 1e300})
+                for (const int64_t keys : {4, 700})
+                    for (const bool flags : {false, true}) {
+                        CAPTURE(far);
+                        CAPTURE(keys);
+                        CAPTURE(flags);
+                        std::vector<double> at(size_t(keys), far), value(size_t(keys), 3);
+                        at[0] = -2 * far, value[0] = 100;
+                        at[size_t(keys) - 2] = at[size_t(keys) - 1] = 2 * far;
+                        value[size_t(keys) - 2] = 5, value[size_t(keys) - 1] = 9;
+                        const Tensor of_keys = cast(Tensor::from(at, {keys, 1}), dtype),
+                                     values = cast(Tensor::from(value, Shape{keys, 1}), dtype);
+                        SmootherOptions options;
+                        if (flags)
+                            options.filter = filter([](const Seat& s) { return s.key != 1; });
+                        Tape tape;
+                        const Var x = tape.watch(Tensor::full({1, 1}, 0.5, dtype)),
+                                  y = tape.watch(of_keys), z = tape.watch(values);
+                        const Var out = attend(x, y, z, options);
+                        CHECK(std::abs(cast(out.value(), DType::f64).item<double>() - 7) < 1e-5);
+                        const auto d = tape.gradient(sum(out), {y, z});
+                        const auto dy = cast(d[0], DType::f64).to_vector<double>(),
+                                   dz = cast(d[1], DType::f64).to_vector<double>();
+                        CHECK((dy[0] == 0 && dz[0] == 0));
+                        CHECK(std::abs(dy[size_t(keys) - 2] + 0.5) < 1e-5);  // ½·½·(5 − 7)
+                        CHECK(std::abs(dy[size_t(keys) - 1] - 0.5) < 1e-5);
+                        CHECK(std::abs(dz[size_t(keys) - 1] - 0.5) < 1e-5);
+                    }
+    });
+}
+
+TEST_CASE("gradients of entmax beyond alpha 2 are those of its weights") {
+    for (const double alpha : {2.5, 10.0}) {
+        Tape tape;
+        SmootherOptions options;
+        options.kernel = dot_product(1);
+        const Var a = tape.watch(Tensor::full({}, alpha, DType::f32));
+        options.normaliser = entmax_weights(a);
+        const Var x = tape.watch(Tensor::ones({1, 1}, DType::f32)),
+                  y = tape.watch(Tensor::from(std::vector<float>{1, 0.9f, 0}, Shape{3, 1})),
+                  z = tape.watch(Tensor::from(std::vector<float>{2, 5, 7}, Shape{3, 1}));
+        const auto d = tape.gradient(sum(attend(x, y, z, options)), {x, y, z, a}),
+                   e = tape.gradient(sum(matmul(smoother_weights(x, y, options), z)), {x, y, z, a});
+        for (size_t i = 0; i < d.size(); ++i) CHECK(apart(d[i], e[i]) < 1e-5);
+        if (alpha == 10) CHECK(std::abs(d[1].to_vector<float>()[1] - 3.2945) < 1e-3);
+    }
+}
+
+TEST_CASE("what is not a number stays so, whatever divides the weights") {
+    const Tensor nans = where(equal(reshape(Tensor::arange(6, DType::f64), {6, 1}), 2),
+                              Tensor::full({}, NAN, DType::f64), q);
+    const Var alpha(Tensor::full({}, 1.7, DType::f64));
+    for (const Normaliser& by :
+         {Normaliser{}, sparsemax_weights(), entmax15_weights(), entmax_weights(alpha)}) {
+        SmootherOptions options;
+        options.normaliser = by;
+        const Tensor y = attend(Var(nans), Var(k), Var(v), options).value();
+        CHECK(all(equal(cast(isnan(y), DType::f64), cast(isnan(sum(nans, {1}, true)), DType::f64)))
+                  .item<bool>());
+    }
 }
 
 TEST_CASE("positions without heads add no axis") {

@@ -28,10 +28,18 @@ T epsilon_of(const T* epsilon, int64_t row) {
                                                 : epsilon[row];
 }
 
+/// The weights of row r: of logs that are −∞ throughout, 0, and NaN stays.
 template <class T, EntmaxAlpha alpha>
-MERCER_INLINE Distribution<T, alpha> distribution(const Statistics<T>& s, int64_t r, T epsilon) {
-    return {Threshold<T>{s.of[0][r], s.of[1][r], s.of[2][r]}, epsilon};
-}
+struct RowWeights {
+    bool nothing;
+    Distribution<T, alpha> of_log;
+    MERCER_INLINE RowWeights(const Statistics<T>& s, int64_t r, T epsilon)
+        : nothing(s.of[0][r] == lower_end<T>),
+          of_log(Threshold<T>{s.of[0][r], s.of[1][r], s.of[2][r]}, epsilon) {}
+    MERCER_INLINE Vec<T> operator()(Vec<T> v) const {
+        return nothing ? select(is_nan(v), v, Vec<T>(T(0))) : of_log(v);
+    }
+};
 
 template <class T, EntmaxAlpha alpha>
 void threshold_rows(int64_t rows, int64_t columns, const T* z, int64_t row, const T* epsilons,
@@ -63,12 +71,10 @@ void sparse_rows(const LogTile<T>& t, const T* epsilons, const Statistics<T>& s)
     for (int64_t r = 0; r < t.rows; ++r) {
         T* z = t.z + r * t.row;
         const T epsilon = epsilon_of<T, alpha>(epsilons, r);
-        const bool nothing = s.of[0][r] == lower_end<T>;
-        const auto weight = distribution<T, alpha>(s, r, epsilon);
+        const RowWeights<T, alpha> weight(s, r, epsilon);
         const LogRow<T> logs(t, r, lower_end<T>);
-        write_run(z, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
-            return nothing ? Vec<T>(T(0)) : weight(logs(i, count));
-        });
+        write_run(z, t.columns, false,
+                  [&](int64_t i, int count) MERCER_STEP { return weight(logs(i, count)); });
     }
 }
 
@@ -77,9 +83,8 @@ void escort_rows(const LogTile<T>& t, const T* g, const T* epsilons, const Stati
                  T* totals, T* sizes) {
     const Vec<T> zero(T(0));
     for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
-        if (s.of[0][r] == lower_end<T>) continue;
         const T epsilon = epsilon_of<T, alpha>(epsilons, r);
-        const auto weight = distribution<T, alpha>(s, r, epsilon);
+        const RowWeights<T, alpha> weight(s, r, epsilon);
         const LogRow<T> logs(t, r, lower_end<T>);
         Canonical<T, SumOp> total, size;
         canonical_run<T>(
@@ -102,15 +107,13 @@ void unsparse_rows(const LogTile<T>& t, T* g, const T* epsilons, const Statistic
     for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
         T* z = t.z + r * t.row;
         const T epsilon = epsilon_of<T, alpha>(epsilons, r);
-        const bool nothing = s.of[0][r] == lower_end<T>;
-        const auto weight = distribution<T, alpha>(s, r, epsilon);
+        const RowWeights<T, alpha> weight(s, r, epsilon);
         const LogRow<T> logs(t, r, lower_end<T>);
         AlphaSlope<T> slope(epsilon);
         if (dalpha) slope.set(s.of[3][r], s.of[4][r]);
         Canonical<T, SumOp> escorts;
         canonical_for(escorts, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-            const Vec<T> p = nothing ? zero : weight(logs(i, count)),
-                         e = escort_of<T, alpha>(p, epsilon);
+            const Vec<T> p = weight(logs(i, count)), e = escort_of<T, alpha>(p, epsilon);
             store(p, z + i, count);
             store(e, room + i, count);
             part = part + e;

@@ -74,6 +74,17 @@ struct LogRow {
     MERCER_INLINE Vec<T> shown(Vec<T> v, int64_t i) const { return show(v, i, Vec<T>(T(0))); }
 };
 
+/// fma(z, scale, −m) is as far from scale·z − m as m was rounded, which powers of two do not bear of large m: there
+/// z ← scale·z, rounded alike, and scale ← 1.
+template <class T>
+MERCER_INLINE void settle(T m, T* z, int64_t count, Vec<T>& scale) {
+    constexpr T far = sizeof(T) == 4 ? T(0x1p28) : T(0x1p60);  // rounded by 2^4 and 2^7 at most
+    if (!((m < T(0) ? -m : m) >= far)) return;
+    write_run(z, count, false,
+              [&](int64_t i, int n) MERCER_STEP { return load(z + i, n, T(0)) * scale; });
+    scale = Vec<T>(T(1));
+}
+
 /// What row r sees of a tile without flags, which is all in [first, end); i counts from `first`.
 template <class T, bool with_terms>
 struct PlainRow {
@@ -87,6 +98,10 @@ struct PlainRow {
         terms = with_terms ? t.column_terms + columns.first : nullptr;
     }
     MERCER_INLINE int64_t count() const { return columns.end - columns.first; }
+    /// Before minus(m).
+    MERCER_INLINE void settle(T m) {
+        if (!with_terms) MERCER_ISA::settle(m, z, count(), scale);
+    }
     /// The logs, times what is left to do to the largest of them.
     MERCER_INLINE Vec<T> raw(int64_t i, int count) const {
         const Vec<T> v = load(z + i, count, lower_end<T>);

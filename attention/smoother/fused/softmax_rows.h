@@ -53,8 +53,9 @@ MERCER_INLINE Vec<T> finite_top(T max) {
 template <class T, bool terms>
 MERCER_APART void plain_exponentials(const LogTile<T>& t, const T* max, T* parts, const T* factor) {
     for (int64_t r = 0; r < t.rows; ++r) {
-        const PlainRow<T, terms> row(t, r);
+        PlainRow<T, terms> row(t, r);
         const Vec<T> m = finite_top(max[r]);
+        row.settle(max[r]);
         Canonical<T, SumOp> sum;
         canonical_run<T>(
             row.count(),
@@ -243,8 +244,9 @@ template <class T, bool terms>
 MERCER_APART void plain_unsoften(const LogTile<T>& t, T* g, const T* max, const T* share,
                                  const T* D) {
     for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
-        const PlainRow<T, terms> row(t, r);
+        PlainRow<T, terms> row(t, r);
         const Vec<T> m(max[r]), scale(share[r]), d(D[r]);
+        row.settle(max[r]);
         T* const to = g + row.columns.first;
         write_run(row.z, row.count(), false, [&](int64_t i, int count) MERCER_STEP {
             const Vec<T> p = power(row.minus(m, i, count)) * scale;
@@ -264,10 +266,11 @@ void unsoften(const LogTile<T>& t, T* g, const T* max, const T* share, const T* 
     T room[attention::tile_keys];
     for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
         T* z = t.z + r * t.row;
-        const LogRow<T> logs(t, r, lower_end<T>);
+        LogRow<T> logs(t, r, lower_end<T>);
         const Vec<T> m(max[r]), scale(share[r]);
         // Alike to the last bit where plain.
         const bool fused = !t.seen && !t.column_terms;
+        if (fused) settle(max[r], z, t.columns, logs.scale);
         const Vec<T> tilt(slope ? slope[r] * Ln2<T>::high : T(0));
         const auto away = [&](int64_t i, int count) MERCER_STEP {
             if (!fused) return logs(i, count) - m;

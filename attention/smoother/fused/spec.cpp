@@ -5,6 +5,7 @@
 #include "attention/smoother/placed.h"
 #include "autograd/functions.h"
 #include "engine/error.h"
+#include "engine/ops/entmax.h"
 
 namespace mercer::attention {
 namespace {
@@ -111,10 +112,9 @@ std::optional<Prepared> prepare(const Var& q, const Var& k, const Var& v,
     if (spec.normaliser == Normaliser::Kind::entmax) {
         if (!options.normaliser.alpha.defined()) return std::nullopt;
         Var a = cast(options.normaliser.alpha, q.dtype());
-        const Tensor inside = logical_and(greater_equal(a.value(), 1), less_equal(a.value(), 1e6));
-        if (!all(inside).item<bool>())
-            throw ValueError("attend",
-                             "alpha must be in [1, 1e6]; keep a free one there as 1 + softplus(a)");
+        require_alpha("attend", a.value());
+        // Beyond 2, slopes are told from the weakest element of a whole row.
+        if (any(greater(a.value(), 2)).item<bool>()) return std::nullopt;
         if (a.count() == 1) a = reshape(a, {1, 1});
         Shape shape = at.q.shape();
         shape[shape.rank() - 1] = 1;
