@@ -23,7 +23,13 @@ struct Scaled {
         const double y = std::frexp(m, &of_m) * std::frexp(x, &of_x);
         return {y, e + of_m + of_x};
     }
-    double value() const { return std::ldexp(m, int(std::clamp<int64_t>(e, -4000, 4000))); }
+    Scaled operator*(const Scaled& x) const {
+        const Scaled y = *this * x.m;
+        return {y.m, y.e + x.e};
+    }
+    explicit operator double() const {
+        return std::ldexp(m, int(std::clamp<int64_t>(e, -4000, 4000)));
+    }
 };
 
 // Where a product is 0 because a factor is, an overflow of the others does not count.
@@ -31,35 +37,29 @@ double times(double x, double y) {
     return (x == 0 && std::isinf(y)) || (y == 0 && std::isinf(x)) ? 0 : x * y;
 }
 
-/// dx_j = g · Π_{k<j} x_k · Π_{k>j} x_k; false, and nothing said of dx, if a partial product leaves half of f64's range but
-/// for a factor of 0.
-template <class T>
-bool products_of_others(const T* x, int64_t n, double g, double* before, T* dx) {
-    bool fine = true;
-    const auto step = [&](double& y, double factor) {
-        const double last = y;
-        y *= factor;
-        fine &= is_moderate(y) || factor == 0 || last == 0;
-    };
-    double y = 1, after = 1;
-    for (int64_t j = 0; j < n; ++j) before[j] = y, step(y, double(x[j]));
-    for (int64_t j = n - 1; fine && j >= 0; --j) {
-        dx[j] = T(before[j] * after * g);
-        step(after, double(x[j]));
-    }
-    return fine;
+// y ← y·factor; whether that is in range.
+bool multiply(double& y, double factor) {
+    const double before = y;
+    y *= factor;
+    return is_moderate(y) || before == 0 || factor == 0;
 }
-template <class T>
-void scaled_products_of_others(const T* x, int64_t n, double g, T* dx) {
-    Scratch scratch;
-    Scaled* const before = scratch.take<Scaled>(n);
-    Scaled y, after;
-    for (int64_t j = 0; j < n; ++j) before[j] = y, y = y * double(x[j]);
-    for (int64_t j = n - 1; j >= 0; --j) {
-        const Scaled others = before[j] * after.m;
-        dx[j] = T((Scaled{others.m, others.e + after.e} * g).value());
-        after = after * double(x[j]);
+bool multiply(Scaled& y, double factor) {
+    y = y * factor;
+    return true;
+}
+
+/// dx_j = g · Π_{k<j} x_k · Π_{k>j} x_k by numbers Y, `before` room for n of them; false, and nothing said of dx, where they
+/// do not hold a partial product.
+template <class Y, class T>
+bool products_of_others(const T* x, int64_t n, double g, Y* before, T* dx) {
+    bool held = true;
+    Y y{1}, after{1};
+    for (int64_t j = 0; j < n; ++j) before[j] = y, held &= multiply(y, double(x[j]));
+    for (int64_t j = n - 1; held && j >= 0; --j) {
+        dx[j] = T(double(before[j] * after * g));
+        held = multiply(after, double(x[j]));
     }
+    return held;
 }
 
 template <class T>
@@ -95,7 +95,7 @@ void settle_products(const Tensor& x, unsigned axes, const Tensor& y) {
                 const T* const from = static_cast<const T*>(lines.raw()) + r * t.n;
                 Scaled all;
                 for (int64_t j = 0; j < t.n; ++j) all = all * double(from[j]);
-                to[r] = T(all.value());
+                to[r] = T(double(all));
             }
         });
     });
@@ -110,12 +110,13 @@ Tensor prod_gradient(const Tensor& x, unsigned axes, const Tensor& g) {
         for_rows(t.rows, 8 * t.n, [&](int64_t first, int64_t rows) {
             Scratch scratch;
             double* const before = scratch.take<double>(t.n);
+            Scaled* const scaled = scratch.take<Scaled>(t.n);
             for (int64_t r = first; r < first + rows; ++r) {
                 const T* const row = static_cast<const T*>(from.raw()) + r * t.n;
                 const double weight = double(static_cast<const T*>(by.raw())[r]);
                 T* const dx = static_cast<T*>(to.raw()) + r * t.n;
                 if (!products_of_others(row, t.n, weight, before, dx))
-                    scaled_products_of_others(row, t.n, weight, dx);
+                    products_of_others(row, t.n, weight, scaled, dx);
             }
         });
     });

@@ -29,7 +29,9 @@ Tensor reduce(const char* name, cpu::Reduction op, const ReduceAttrs& attrs, con
     if (op == cpu::Reduction::max || op == cpu::Reduction::min)
         require_elements(name, x, attrs.axes);
     if (attrs.axes == 0) return x.clone();
-    return finished(cpu::reduce(op, x, attrs.axes), attrs);
+    const Tensor y = cpu::reduce(op, x, attrs.axes);
+    if (op == cpu::Reduction::prod && is_floating(y.dtype())) settle_products(x, attrs.axes, y);
+    return finished(y, attrs);
 }
 
 Tensor extremum_index(const char* name, cpu::Extremum op, const Tensor& x, unsigned axes,
@@ -122,16 +124,8 @@ double degrees_of_freedom(const Shape& shape, const VarianceAttrs& attrs) {
 MERCER_REDUCED(Sum, sum)
 MERCER_REDUCED(Max, max)
 MERCER_REDUCED(Min, min)
+MERCER_REDUCED(Prod, prod)
 #undef MERCER_REDUCED
-
-Tensor Prod::forward(const Attrs& a, std::span<const Tensor> x) {
-    const OperationScope scope(name, x);
-    require_number(name, x[0]);
-    if (a.axes == 0) return x[0].clone();
-    const Tensor y = cpu::reduce(cpu::Reduction::prod, x[0], a.axes);
-    if (is_floating(y.dtype())) settle_products(x[0], a.axes, y);
-    return finished(y, a);
-}
 
 Tensor Mean::forward(const Attrs& a, std::span<const Tensor> x) {
     require_floating(name, x[0]);

@@ -113,10 +113,9 @@ template <class X>
 void NormP::vjp(Vjp<X>& c) {
     const Attrs& a = c.template attrs<Attrs>();
     const Shape kept = kept_shape(c.in_shape(0), a.axes);
-    const X g = reshape(c.g(), kept), y = reshape(c.out(), kept), x = c.in(0);
-    const X zero(Tensor::zeros({}, c.dtype())), one(Tensor::ones({}, c.dtype()));
+    const X g = reshape(c.g(), kept), x = c.in(0);
     if (a.p == 0) return c.give(0, X(Tensor::zeros(c.in_shape(0), c.dtype())));
-    if (a.p == 2) return c.give(0, over_norm(x, y, g));
+    if (a.p == 2) return c.give(0, over_norm(x, reshape(c.out(), kept), g));
     const X sign(cast(greater(x, 0), c.dtype()) - cast(less(x, 0), c.dtype()));
     if (a.p == 1) return c.give(0, sign * g);
     if (std::isinf(a.p)) {
@@ -126,6 +125,7 @@ void NormP::vjp(Vjp<X>& c) {
     const auto power = [&](const X& of, double p) {
         return pow(of, X(Tensor::scalar(p, c.dtype())));
     };
+    const X zero(Tensor::zeros({}, c.dtype())), one(Tensor::ones({}, c.dtype()));
     const Tensor none = equal(c.value(0), 0), top = largest_magnitude(c.value(0), a.axes);
     const X u = where(none, one, abs(x) / X(top));  // 1 stands for x = 0, where the sign is 0
     const X v = where(none, zero, power(u, a.p - 1)), sum = sum_to(v * u, kept);

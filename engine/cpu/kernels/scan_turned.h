@@ -121,28 +121,26 @@ MERCER_INLINE void scan_turned(const cpu::ScanArgs& args) {
 #pragma GCC unroll 16
                 for (int j = 0; j < scan_block; ++j) multiply_on(v[j], args.exclusive, y);
                 y.store(within + c);
-                return store_turned(v, now, rows, reverse, args.stream,
-                                    static_cast<T*>(args.out) + c * args.out_inner + low,
-                                    args.out_inner);
-            }
+            } else {
 #pragma GCC unroll 4
-            for (int shift = 1; shift < scan_block; shift *= 2)
+                for (int shift = 1; shift < scan_block; shift *= 2)
 #pragma GCC unroll 16
-                for (int j = scan_block - 1; j >= 0; --j)
-                    v[j] = Op::join(j >= shift ? v[j - shift] : none, v[j]);
-            const Vec<T> carry = Vec<T>::load(within + c);
-            Op::join(carry, v[scan_block - 1]).store(within + c);
-            if (args.exclusive) {
+                    for (int j = scan_block - 1; j >= 0; --j)
+                        v[j] = Op::join(j >= shift ? v[j - shift] : none, v[j]);
+                const Vec<T> carry = Vec<T>::load(within + c);
+                Op::join(carry, v[scan_block - 1]).store(within + c);
+                if (args.exclusive) {
 #pragma GCC unroll 16
-                for (int j = scan_block - 1; j > 0; --j) v[j] = v[j - 1];
-                v[0] = none;
-            }
+                    for (int j = scan_block - 1; j > 0; --j) v[j] = v[j - 1];
+                    v[0] = none;
+                }
 #pragma GCC unroll 16
-            for (int j = 0; j < scan_block; ++j) v[j] = Op::join(carry, v[j]);
-            if (!args.first) {
-                const Vec<T> earlier = Vec<T>::load(before + c, rows, T(0));
+                for (int j = 0; j < scan_block; ++j) v[j] = Op::join(carry, v[j]);
+                if (!args.first) {
+                    const Vec<T> earlier = Vec<T>::load(before + c, rows, T(0));
 #pragma GCC unroll 16
-                for (int j = 0; j < scan_block; ++j) v[j] = Op::join(earlier, v[j]);
+                    for (int j = 0; j < scan_block; ++j) v[j] = Op::join(earlier, v[j]);
+                }
             }
             store_turned(v, now, rows, reverse, args.stream,
                          static_cast<T*>(args.out) + c * args.out_inner + low, args.out_inner);

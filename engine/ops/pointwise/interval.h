@@ -11,8 +11,8 @@ namespace mercer::MERCER_ISA::formula {
 struct Clamp : OnIntegers {
     template <class V>
     static MERCER_INLINE V f(V x, V low, V high) {
-        const V raised = select(x >= low || x != x, x, low);
-        return select(raised <= high || raised != raised, raised, high);
+        const V raised = select(x >= low || is_nan(x), x, low);
+        return select(raised <= high || is_nan(raised), raised, high);
     }
 };
 /// a at t = 0 and b at t = 1, exactly, if both are finite.
