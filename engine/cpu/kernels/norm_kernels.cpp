@@ -5,7 +5,8 @@
 //   dgain = Σ g·x̂, dbias = Σ g over rows, which the caller cuts into chunks; over a channel's elements too where it has
 //   one gain.
 // Two passes over a row in cache for its moments, a third writes: memory sees x once and y once;
-// backward x, g and dx once each.
+// backward x, g and dx once each. There each of the two passes asks for one operand of the next row, so that memory is
+// busy in both.
 #include "engine/cpu/kernels/row.h"
 #include "engine/cpu/norm_table.h"
 
@@ -84,6 +85,7 @@ MERCER_INLINE RowSums<T> row_sums(const NormArgs& a, int64_t r, Vec<T> m, Vec<T>
         canonical_run<T>(
             size,
             [&](int64_t i, int count, Vec<T>& h_part, Vec<T>& hx_part) MERCER_STEP {
+                __builtin_prefetch(x + a.n + i);
                 const Vec<T> xhat = (load(x + i, count, mean) - m) * s;
                 const Vec<T> gi = load(g + i, count, T(0));
                 const Vec<T> h = kind == NormKind::group ? gi : gi * load(gain + i, count, T(0));
@@ -122,7 +124,6 @@ void backward(const NormArgs& a) {
             const T *x = row_of<T>(a.x, a, r) + from, *g = row_of<T>(a.g, a, r) + from;
             write_run(static_cast<T*>(a.out) + r * n + from, size, a.stream,
                       [&](int64_t i, int count) MERCER_STEP {
-                          __builtin_prefetch(x + n + i);
                           __builtin_prefetch(g + n + i);
                           const Vec<T> xhat = (load(x + i, count, mean) - m) * s;
                           const Vec<T> h = load(g + i, count, T(0)) * gain.at(i, count);
