@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# isa_symbols.sh BUILD_DIR [NM] | --self-test: an object of one instruction set defines nothing that others may share.
+# isa_symbols.sh BUILD_DIR [NM] | --self-test: an object of one instruction set defines nothing that others may share, and
+# no formula that its kernels call instead of containing it.
 #
 # The objects of mercer_kernels() lie in directories …_kernels_<isa>.dir. Every global or weak symbol they define is in
 # namespace mercer::<isa> (or one that begins with mercer_user): otherwise the linker could merge a function compiled
@@ -7,7 +8,7 @@
 set -euo pipefail
 
 check() {
-    local build=$1 nm=${2:-nm} isa object objects count=0 faults=0 foreign
+    local build=$1 nm=${2:-nm} isa object objects count=0 faults=0 foreign called
     for isa in scalar scalar_fma avx2 avx512 neon; do
         objects=$(find "$build" -path "*_kernels_$isa.dir/*" -name '*.o')
         for object in $objects; do
@@ -25,11 +26,19 @@ check() {
                 echo "$foreign"
                 faults=$((faults + 1))
             fi
+            # Of derivatives that call it, each computes all of it.
+            called=$("$nm" --defined-only "$object" | c++filt |
+                { grep -o '[a-z_0-9]*_formula::{lambda([^)]*)#[0-9]*}::operator()' || true; } | sort -u)
+            if [[ -n $called ]]; then
+                echo "$object calls instead of inlining:"
+                echo "$called"
+                faults=$((faults + 1))
+            fi
         done
     done
     if ((count == 0)); then echo "no kernel object below $build"; return 1; fi
     if ((faults)); then return 1; fi
-    echo "$count kernel objects define nothing outside their namespace"
+    echo "$count kernel objects define nothing outside their namespace, and call no formula"
 }
 
 self_test() {
@@ -77,6 +86,7 @@ namespace mercer { inline int shared() { return 1; } namespace avx2 { int f() { 
 namespace mercer::scalar { int f() { return 1; } }
 namespace mercer::avx20 { int f() { return 1; } }
 extern "C" int mercer_avx2_f() { return 1; }
+namespace mercer::avx2 { static constexpr auto half_formula = [](auto x) { return x / 2; }; int f() { return half_formula(2); } }
 #include <vector>\nnamespace mercer::avx2 { int f() { std::vector<int> v(3); return int(v.size()); } }
 SAMPLES
     echo "self-test passed"
