@@ -17,28 +17,41 @@ Filter blocks_of(int64_t rows, int64_t columns, const Tensor& seen) {
     return blocks(rows, columns, pairs);
 }
 
-// A mask [Tq, Tk], [B, Tq, Tk] or [B, H, Tq, Tk] (axes of size 1 are shared), asked pair by pair.
-Filter mask_of(const Tensor& seen) {
-    if (seen.dtype() != DType::boolean || seen.rank() < 2 || seen.rank() > 4)
-        throw ShapeError("mask", "a mask is bool [Tq, Tk], [B, Tq, Tk] or [B, H, Tq, Tk], not " +
-                                     to_string(seen.dtype(), seen.shape()));
-    const auto size = [&](int axis) { return seen.rank() >= axis ? seen.size(-axis) : 1; };
-    const int64_t batches = size(seen.rank() == 3 ? 3 : 4), heads = seen.rank() == 3 ? 1 : size(3),
-                  queries = size(2), keys = size(1);
-    const auto inside = [](int64_t i, int64_t n) { return n == 1 ? 0 : i < n ? i : -1; };
-    return filter(
-        [=, seen = seen.contiguous()](const Seat& s) {
-            const int64_t b = inside(s.batch, batches), h = inside(s.head, heads);
-            if (b < 0 || h < 0 || s.query >= queries || s.key >= keys)
-                throw ShapeError("mask", "the mask " + to_string(seen.shape()) +
-                                             " is asked about query " + std::to_string(s.query) +
-                                             " and key " + std::to_string(s.key) +
-                                             " of batch entry " + std::to_string(s.batch) +
-                                             " and head " + std::to_string(s.head));
-            return seen.data<bool>()[((b * heads + h) * queries + s.query) * keys + s.key];
-        },
-        batches > 1, heads > 1);
-}
+// A mask [Tq, Tk], [B, Tq, Tk] or [B, H, Tq, Tk]; axes of size 1 are shared.
+class Mask : public FilterRule {
+public:
+    explicit Mask(const Tensor& seen) : seen_(seen.contiguous()) {
+        if (seen.dtype() != DType::boolean || seen.rank() < 2 || seen.rank() > 4)
+            throw ShapeError("mask",
+                             "a mask is bool [Tq, Tk], [B, Tq, Tk] or [B, H, Tq, Tk], not " +
+                                 to_string(seen.dtype(), seen.shape()));
+        queries_ = seen.size(-2), keys_ = seen.size(-1);
+        if (seen.rank() > 2) batches_ = seen.size(0);
+        if (seen.rank() > 3) heads_ = seen.size(1);
+    }
+    bool sees(const Seat& s) const override {
+        if (s.head >= heads_ && heads_ != 1)
+            throw ShapeError("mask", "the mask " + to_string(seen_.shape()) +
+                                         " is asked about head " + std::to_string(s.head));
+        const int64_t b = batches_ == 1 ? 0 : s.batch, h = heads_ == 1 ? 0 : s.head;
+        return seen_.data<bool>()[((b * heads_ + h) * queries_ + s.query) * keys_ + s.key];
+    }
+    TileClass classify(const FilterTile&) const override { return TileClass::partial; }
+    void check(int64_t batches, int64_t queries, int64_t keys) const override {
+        if (queries != queries_ || keys != keys_ || (batches_ != 1 && batches_ != batches))
+            throw ShapeError("mask", "the mask " + to_string(seen_.shape()) + " is not for " +
+                                         std::to_string(queries) + " queries and " +
+                                         std::to_string(keys) + " keys of " +
+                                         std::to_string(batches) + " batch entries");
+    }
+    bool by_batch() const override { return batches_ > 1; }
+    bool by_head() const override { return heads_ > 1; }
+
+private:
+    Tensor seen_;
+    int64_t batches_ = 1, heads_ = 1, queries_, keys_;
+};
+Filter mask_of(const Tensor& seen) { return Filter(std::make_shared<Mask>(seen)); }
 
 }  // namespace
 

@@ -159,7 +159,7 @@ for attrs, says in [
         ({"filter": {"window": {"w": -3}}}, "attrs.filter: [window]"), ({"filter": {"padding": {"lengths": [[1, 2], [3]]}}}, "attrs.filter.padding.lengths: has rows of unequal lengths"),
         ({"filter": {"padding": {"lengths": [[[1]]]}}}, "attrs.filter.padding.lengths: has more than two axes"),
         ({"filter": {"graph": {"row_offsets": [0, 1], "columns": []}}}, "attrs.filter: [graph]"), ({"filter": {"mask": {"seen": [1, 0]}}}, "attrs.filter: [mask]"),
-        ({"filter": {"mask": {"seen": [[True, False]]}}}, "[mask] the mask (1,2) is asked"),
+        ({"filter": {"mask": {"seen": [[True, False]]}}}, "[mask] the mask (1,2) is not for"), ({"filter": {"mask": {"seen": [[True] * 9] * 9}}}, "[mask] the mask (9,9) is not for"),
         ({"filter": {"blocks": {"rows": 1, "columns": 1, "seen": [1]}}}, "attrs.filter: [blocks]"),
         ({"normaliser": "division"}, "[attend] the kernel dot_product gives log weights"), ({"kernel": "linear", "normaliser": "softmax"}, "the kernel linear gives weights"),
         ({"normaliser": "entmax"}, "attrs.normaliser: [entmax] argument 'alpha' is missing"), ({"colour": 1}, "attribute 'colour' is unknown"),
