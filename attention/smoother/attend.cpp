@@ -32,7 +32,7 @@ attention::FusedResult results_of(const auto& c, bool measures) {
 void vjp_values(Vjp<Tensor>& c) {
     const Kept& kept = c.attrs<Kept>();
     const int relative = kept.spec.at[attention::relative_left];
-    auto d = attention::fused_backward(
+    auto d = attention::smoother_backward(
         kept.spec, inputs_of(c), results_of(c, kept.measures),
         {c.g(0), kept.measures ? c.g(3) : Tensor()}, wanted_of(c),
         relative >= 0 && c.first_like(relative) == kept.spec.at[attention::queries]);

@@ -116,6 +116,32 @@ TEST_CASE("gradients of entmax beyond alpha 2 are those of its weights") {
     }
 }
 
+TEST_CASE(
+    "and where α differs from row to row, keys are shared by heads, and rows come in blocks") {
+    const auto check = [](int64_t heads, int64_t queries, int64_t keys) {
+        const auto normal = [](uint64_t stream, const Shape& shape) {
+            return randn(Key{5, stream}, shape, DType::f64);
+        };
+        Tape tape;
+        SmootherOptions options;
+        options.filter = causal(keys - queries);
+        const Var x = tape.watch(normal(1, {heads, queries, 3})),
+                  y = tape.watch(normal(2, {1, keys, 3})), z = tape.watch(normal(3, {1, keys, 2})),
+                  a = tape.watch(uniform(Key{5, 4}, {heads, queries, 1}, DType::f64, 1.2, 4));
+        options.normaliser = entmax_weights(a);
+        const Var loss(normal(6, {heads, queries, 2}));
+        const auto d = tape.gradient(sum(attend(x, y, z, options) * loss), {x, y, z, a}),
+                   e = tape.gradient(sum(matmul(smoother_weights(x, y, options), z) * loss),
+                                     {x, y, z, a});
+        for (size_t i = 0; i < d.size(); ++i) {
+            CAPTURE(i);
+            CHECK(apart(d[i], e[i]) < 1e-9 * (1 + max(abs(e[i])).item<double>()));
+        }
+    };
+    check(2, 5, 7);
+    check(2, 1100, 1100);  // two blocks
+}
+
 TEST_CASE("what is not a number stays so, whatever divides the weights") {
     const Tensor nans = where(equal(reshape(Tensor::arange(6, DType::f64), {6, 1}), 2),
                               Tensor::full({}, NAN, DType::f64), q);

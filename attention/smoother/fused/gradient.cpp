@@ -11,7 +11,7 @@ namespace {
 struct Kept {
     FusedSpec spec;
     std::vector<bool> wanted;
-    bool out, measures;  // which cotangents follow the inputs
+    bool out, measures;  // which cotangents follow the operands
     size_t operands() const { return wanted.size(); }
 };
 
@@ -29,90 +29,105 @@ std::vector<Var> reference_gradient(Tape& tape, const Kept& kept, std::span<cons
     return tape.gradient(losses, wrt, CreateGraph{std::move(seeds)});
 }
 
-/// An operand cut to queries [first, end), and its gradient put back.
+/// Operands, and the cotangents that follow them, cut to queries [first, end), and gradients put back.
 class Cut {
 public:
-    explicit Cut(const FusedSpec& spec) : spec_(spec) {}
+    explicit Cut(const Kept& kept) : kept_(kept) {}
 
     Tensor operator()(size_t i, const Tensor& x, int64_t first, int64_t end) const {
-        const auto [axis, from, to] = range(i, first, end);
-        return axis ? slice(x, axis, from, to) : x;
+        const int axis = axis_of(i);
+        return axis ? slice(x, axis, first, end) : x;
     }
-    void add(size_t i, Tensor& sum, const Tensor& part, int64_t first, int64_t end) const {
-        const auto [axis, from, to] = range(i, first, end);
-        Tensor at = axis ? slice(sum, axis, from, to) : sum;
+    void add(size_t i, const Tensor& sum, const Tensor& part, int64_t first, int64_t end) const {
+        Tensor at = (*this)(i, sum, first, end);
         (at + part).copy_to(at);
     }
 
 private:
-    struct Range {
-        int axis;
-        int64_t from, to;
-    };
-    Range range(size_t i, int64_t first, int64_t end) const {
-        const auto is = [&](Slot s) { return int(i) == spec_.at[s]; };
-        if (is(queries) || is(inner_left) || is(relative_left) || is(alpha))
-            return {-2, first, end};
-        return {0, 0, 0};
+    int axis_of(size_t i) const {
+        if (i >= kept_.operands()) return kept_.out && i == kept_.operands() ? -2 : -1;
+        for (const Slot s : {queries, inner_left, relative_left, alpha})
+            if (int(i) == kept_.spec.at[s]) return -2;
+        return 0;
     }
-    const FusedSpec& spec_;
+    const Kept& kept_;
 };
+
+/// body(first, end) for blocks of rows of queries.
+template <class Body>
+void for_row_blocks(const Tensor& q, const Tensor& k, Body body) {
+    // About 16 MiB of scores for all heads.
+    int64_t heads = 1;
+    for (int a = 0; a < q.rank() - 2; ++a) heads *= q.size(a);
+    const int64_t row = std::max<int64_t>(1, heads * k.size(-2)) * int64_t(size_of(q.dtype())),
+                  rows = q.size(-2),
+                  step = std::clamp<int64_t>((16 << 20) / row, 1, std::max<int64_t>(rows, 1));
+    for (int64_t first = 0; first < rows; first += step) body(first, std::min(first + step, rows));
+}
+
+std::vector<Tensor> zeros_where(const std::vector<bool>& wanted, std::span<const Tensor> like) {
+    std::vector<Tensor> sums(wanted.size());
+    for (size_t i = 0; i < sums.size(); ++i)
+        if (wanted[i]) sums[i] = Tensor::zeros(like[i].shape(), like[i].dtype());
+    return sums;
+}
+
+// Σ ⟨results, cotangents⟩' by blocks of rows; x: the operands, then the cotangents.
+std::vector<Tensor> first_by_blocks(const Kept& kept, std::span<const Tensor> x) {
+    const size_t n = kept.operands();
+    std::vector<Tensor> sums = zeros_where(kept.wanted, x);
+    const Cut cut(kept);
+    for_row_blocks(x[0], x[1], [&](int64_t first, int64_t end) {
+        Tape tape;
+        std::vector<Var> at, wrt;
+        for (size_t i = 0; i < n; ++i) at.push_back(tape.watch(cut(i, x[i], first, end)));
+        for (size_t i = 0; i < n; ++i)
+            if (kept.wanted[i]) wrt.push_back(at[i]);
+        const auto results = smooth_rows(kept.spec, at, kept.measures, first, x[0].size(-2));
+        std::vector<Var> losses;
+        std::vector<Tensor> seeds;
+        for (size_t i = n; i < x.size(); ++i) {
+            losses.push_back(results[kept.out ? i - n : 1]);
+            seeds.push_back(cut(i, x[i], first, end));
+        }
+        const auto d = tape.gradient(losses, wrt, {.cotangents = std::move(seeds)});
+        for (size_t i = 0, k = 0; i < n; ++i)
+            if (kept.wanted[i]) cut.add(i, sums[i], d[k++], first, end);
+    });
+    return sums;
+}
 
 // d/dx of Σ ⟨gradient, cotangent⟩ by blocks of rows, each recorded on a tape of its own.
 void by_blocks(Vjp<Tensor>& c) {
     const Kept& kept = c.attrs<Kept>();
     const size_t n = kept.operands(), all = size_t(c.inputs());
-    std::vector<Tensor> x, sums(all);
-    for (size_t i = 0; i < all; ++i) {
-        x.push_back(c.in(int(i)));
-        if (c.wants(int(i))) sums[i] = Tensor::zeros(x[i].shape(), x[i].dtype());
-    }
-    const int64_t queries_of_all = x[0].size(-2), keys_of_all = x[1].size(-2);
-    // About 16 MiB of scores for all heads.
-    int64_t heads = 1;
-    for (int a = 0; a < x[0].rank() - 2; ++a) heads *= x[0].size(a);
-    const int64_t row = std::max<int64_t>(1, heads * keys_of_all) * int64_t(size_of(x[0].dtype()));
-    const int64_t step =
-        std::clamp<int64_t>((16 << 20) / row, 1, std::max<int64_t>(queries_of_all, 1));
-    const Cut cut(kept.spec);
-    const auto rows_of = [&](size_t i, const Tensor& t, int64_t first, int64_t end) {
-        if (i < n) return cut(i, t, first, end);
-        const int axis = kept.out && i == n ? -2 : -1;
-        return slice(t, axis, first, end);
-    };
-    for (int64_t first = 0; first < queries_of_all; first += step) {
-        const int64_t end = std::min(first + step, queries_of_all);
+    std::vector<Tensor> x;
+    std::vector<bool> wanted;
+    for (size_t i = 0; i < all; ++i) x.push_back(c.in(int(i))), wanted.push_back(c.wants(int(i)));
+    const std::vector<Tensor> sums = zeros_where(wanted, x);
+    const Cut cut(kept);
+    for_row_blocks(x[0], x[1], [&](int64_t first, int64_t end) {
         Tape tape;
-        std::vector<Var> at;
-        for (size_t i = 0; i < all; ++i) at.push_back(tape.watch(rows_of(i, x[i], first, end)));
-        const auto gradient = reference_gradient(tape, kept, at, first, queries_of_all);
-        std::vector<Var> losses, wrt;
+        std::vector<Var> at, losses, wrt;
+        for (size_t i = 0; i < all; ++i) at.push_back(tape.watch(cut(i, x[i], first, end)));
+        const auto gradient = reference_gradient(tape, kept, at, first, x[0].size(-2));
         std::vector<Tensor> seeds;
-        int k = 0;
-        for (size_t i = 0; i < n; ++i) {
+        for (size_t i = 0, k = 0; i < n; ++i) {
             if (!kept.wanted[i]) continue;
-            const Tensor& g = c.g(k);
-            if (g.defined() && !gradient[size_t(k)].is_constant())
-                losses.push_back(gradient[size_t(k)]), seeds.push_back(cut(i, g, first, end));
+            const Tensor& g = c.g(int(k));
+            if (g.defined() && !gradient[k].is_constant())
+                losses.push_back(gradient[k]), seeds.push_back(cut(i, g, first, end));
             ++k;
         }
-        if (losses.empty()) continue;
+        if (losses.empty()) return;
         for (size_t i = 0; i < all; ++i)
-            if (c.wants(int(i))) wrt.push_back(at[i]);
+            if (wanted[i]) wrt.push_back(at[i]);
         const auto second = tape.gradient(losses, wrt, {.cotangents = std::move(seeds)});
-        size_t m = 0;
-        for (size_t i = 0; i < all; ++i) {
-            if (!c.wants(int(i))) continue;
-            if (i < n) {
-                cut.add(i, sums[i], second[m++], first, end);
-            } else {
-                Tensor part = rows_of(i, sums[i], first, end);
-                second[m++].copy_to(part);
-            }
-        }
-    }
+        for (size_t i = 0, m = 0; i < all; ++i)
+            if (wanted[i]) cut.add(i, sums[i], second[m++], first, end);
+    });
     for (size_t i = 0; i < all; ++i)
-        if (sums[i].defined()) c.give(int(i), std::move(sums[i]));
+        if (sums[i].defined()) c.give(int(i), sums[i]);
 }
 void recorded(Vjp<Var>& c) {
     const Kept& kept = c.attrs<Kept>();
@@ -122,6 +137,17 @@ constexpr Rule rule{"attend_gradient", by_blocks, recorded};
 
 }  // namespace
 
+std::vector<Tensor> smoother_backward(const FusedSpec& spec, std::span<const Tensor> inputs,
+                                      const FusedResult& forward, const FusedCotangents& g,
+                                      const std::vector<bool>& wanted, bool one_sum) {
+    if (spec.at[alpha] < 0 || !any(greater(inputs[size_t(spec.at[alpha])], 2)).item<bool>())
+        return fused_backward(spec, inputs, forward, g, wanted, one_sum);
+    std::vector<Tensor> x(inputs.begin(), inputs.end());
+    for (const Tensor& of : {g.out, g.measures})
+        if (of.defined()) x.push_back(of);
+    return first_by_blocks({spec, wanted, g.out.defined(), g.measures.defined()}, x);
+}
+
 std::vector<Var> recorded_backward(Tape& tape, const FusedSpec& spec, std::vector<Var> inputs,
                                    const FusedResult& forward, const RecordedCotangents& g,
                                    const std::vector<bool>& wanted) {
@@ -129,7 +155,7 @@ std::vector<Var> recorded_backward(Tape& tape, const FusedSpec& spec, std::vecto
     for (const Var& x : inputs) values.push_back(x.value());
     const auto value = [](const Var& x) { return x.defined() ? x.value() : Tensor(); };
     const std::vector<Tensor> all =
-        fused_backward(spec, values, forward, {value(g.out), value(g.measures)}, wanted);
+        smoother_backward(spec, values, forward, {value(g.out), value(g.measures)}, wanted);
     const auto kept =
         std::make_shared<const Kept>(Kept{spec, wanted, g.out.defined(), g.measures.defined()});
     tape.own(kept);

@@ -113,8 +113,6 @@ std::optional<Prepared> prepare(const Var& q, const Var& k, const Var& v,
         if (!options.normaliser.alpha.defined()) return std::nullopt;
         Var a = cast(options.normaliser.alpha, q.dtype());
         require_alpha("attend", a.value());
-        // Beyond 2, slopes are told from the weakest element of a whole row.
-        if (any(greater(a.value(), 2)).item<bool>()) return std::nullopt;
         if (a.count() == 1) a = reshape(a, {1, 1});
         Shape shape = at.q.shape();
         shape[shape.rank() - 1] = 1;
