@@ -2,12 +2,38 @@
 
 #include <algorithm>
 
+#include "engine/cpu/caches.h"
 #include "engine/cpu/copy.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"
+#include "engine/parallel.h"
 
 namespace mercer {
+namespace {
+
+/// target_k = source_k, parts of `out` along another axis than the first. That goes in blocks, each of which is in cache
+/// while all parts of it are written, for they share cache lines.
+void copy_near(const Tensor& out, std::span<const Tensor> targets,
+               std::span<const Tensor> sources) {
+    const int64_t rows = out.size(0), row = out.count() / rows * int64_t(size_of(out.dtype())),
+                  block = std::clamp<int64_t>(cpu::caches().l2 / 2 / row, 1, rows);
+    parallel_for((rows + block - 1) / block, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin * block; i < std::min(end * block, rows); i += block)
+            for (size_t k = 0; k < targets.size(); ++k) {
+                const Slice::Attrs some{0, i, 1, std::min(block, rows - i)};
+                cpu::copy(Slice::forward(some, {&targets[k], 1}),
+                          Slice::forward(some, {&sources[k], 1}));
+            }
+    });
+}
+void copy_all(const Tensor& out, std::span<const Tensor> targets, std::span<const Tensor> sources,
+              bool near) {
+    if (near && out.count() > 0) return copy_near(out, targets, sources);
+    for (size_t k = 0; k < targets.size(); ++k) cpu::copy(targets[k], sources[k]);
+}
+
+}  // namespace
 
 Slice::Attrs slice_range(const Shape& shape, int axis, int64_t begin, int64_t end, int64_t step) {
     axis = normal_axis("slice", axis, shape.rank());
@@ -57,8 +83,10 @@ Tensor Unslice::forward(const Attrs& a, std::span<const Tensor> x) {
         cpu::copy_into_box(out, x[0], before, Tensor::scalar(0, x[0].dtype()));
         return out;
     }
-    Tensor out = Tensor::zeros(a.shape, x[0].dtype());
-    if (n > 0) cpu::copy(Slice::forward({a.axis, a.begin, a.step, n}, {&out, 1}), x[0]);
+    const Tensor out = Tensor::empty(a.shape, x[0].dtype()),
+                 to[] = {out, Slice::forward({a.axis, a.begin, a.step, n}, {&out, 1})},
+                 from[] = {broadcast_to(Tensor::scalar(0, out.dtype()), a.shape), x[0]};
+    copy_all(out, to, from, a.axis > 0);
     return out;
 }
 
@@ -76,13 +104,16 @@ Tensor Concat::forward(const Attrs& a, std::span<const Tensor> x) {
                                        to_string(t.dtype(), t.shape()));
         shape[a.axis] += t.shape()[a.axis];
     }
-    Tensor out = Tensor::empty(shape, x[0].dtype());
-    int64_t begin = 0;
+    const Tensor out = Tensor::empty(shape, x[0].dtype());
+    std::vector<Tensor> to;
+    int64_t begin = 0, narrow = shape[a.axis];
     for (const Tensor& t : x) {
         const int64_t n = t.shape()[a.axis];
-        if (n > 0) cpu::copy(Slice::forward({a.axis, begin, 1, n}, {&out, 1}), t);
-        begin += n;
+        to.push_back(Slice::forward({a.axis, begin, 1, n}, {&out, 1}));
+        begin += n, narrow = n > 0 ? std::min(narrow, n) : narrow;
     }
+    const int64_t run = narrow * out.strides()[a.axis] * int64_t(size_of(out.dtype()));
+    copy_all(out, to, x, a.axis > 0 && run < 256);
     return out;
 }
 
