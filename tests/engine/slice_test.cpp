@@ -3,6 +3,8 @@
 
 #include "engine/cpu/caches.h"
 #include "engine/functions.h"
+#include "engine/parallel.h"
+#include "tests/support/restore.h"
 
 using namespace mercer;
 
@@ -43,10 +45,14 @@ void check(int64_t rows) {
 }  // namespace
 
 TEST_CASE("parts of rows are written together, block by block, and land where they belong") {
-    for (const int64_t rows : {int64_t{1}, int64_t{9}, cpu::caches().l2 / 20 + 3}) {
-        check<float>(rows);
-        check<double>(rows);
-        check<int32_t>(rows);
+    const Restore restore;
+    for (const int threads : {1, 2}) {
+        set_thread_count(threads);
+        for (const int64_t rows : {int64_t{1}, int64_t{9}, cpu::caches().l2 / 20 + 3}) {
+            check<float>(rows);
+            check<double>(rows);
+            check<int32_t>(rows);
+        }
     }
 }
 
