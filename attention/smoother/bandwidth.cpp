@@ -51,6 +51,8 @@ struct Data {
                              std::to_string(points.size(0)) + " points; give two or more");
         x = cast(points, DType::f64);
         y = cast(values, DType::f64);
+        if (!all(isfinite(x)).item<bool>() || !all(isfinite(y)).item<bool>())
+            throw ValueError("leave_one_out", "points and values must be finite");
     }
 
     // What rows i … of the error add to its mean; h may stand on a tape.

@@ -81,12 +81,15 @@ struct DiagonalBlocks : Unchecked {
     Interval operator()(int64_t, int64_t i) const { return {i / l * l, i + 1}; }
 };
 
+constexpr int64_t unbounded = int64_t{1} << 62;
+
 struct EarlierBlocks : Unchecked {
     int64_t l, c;
-    Interval operator()(int64_t, int64_t i) const { return {0, i / l * c}; }
+    Interval operator()(int64_t, int64_t i) const {
+        int64_t end;
+        return {0, __builtin_mul_overflow(i / l, c, &end) ? unbounded : end};
+    }
 };
-
-constexpr int64_t unbounded = int64_t{1} << 62;
 
 struct Padding {
     static constexpr bool batched = true;

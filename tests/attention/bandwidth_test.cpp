@@ -207,6 +207,10 @@ TEST_CASE("bandwidths of what cannot be smoothed") {
     for (const double h : {0.0, -1.0, double(NAN)})
         CHECK_THROWS_AS(leave_one_out(x, y, h), ValueError);
     CHECK_THROWS_AS(choose_bandwidth(Tensor::ones({4, 2}), y), ValueError);
+    for (const double bad : {double(NAN), double(INFINITY)}) {
+        CHECK_THROWS_AS(choose_bandwidth(x * bad, y), ValueError);
+        CHECK_THROWS_AS(choose_bandwidth(x, y * bad), ValueError);
+    }
     CHECK_THROWS_AS(choose_bandwidth(x, y, {.points = 0}), ValueError);
     CHECK_THROWS_AS(choose_bandwidth(x, y, {.low = 2, .high = 1}), ValueError);
     CHECK_THROWS_AS(learn_bandwidth(x, y, 0), ValueError);

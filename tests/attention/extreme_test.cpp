@@ -39,6 +39,7 @@ TEST_CASE("filters whose attributes are as large as may be") {
         CHECK(apart(filtered(strided(far)), filtered(causal(0))) < 1e-15);
         CHECK(max(abs(filtered(causal(-far)))).item<double>() == 0);
         CHECK_THROWS_AS(fixed_summary(2, far, 4), ValueError);
+        CHECK(apart(filtered(earlier_blocks(2, far)), filtered(earlier_blocks(2, 6))) == 0);
     }
 }
 
