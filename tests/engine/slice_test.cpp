@@ -1,4 +1,4 @@
-// Concatenation and its parts' way back, of more than a cache holds: blocks of rows, on every place of a line.
+// Concatenation and its parts' way back, of more than a cache holds too: blocks of rows, on every place of a line.
 #include <doctest/doctest.h>
 
 #include "engine/cpu/caches.h"
@@ -54,6 +54,27 @@ TEST_CASE("parts of rows are written together, block by block, and land where th
             check<int32_t>(rows);
         }
     }
+}
+
+TEST_CASE("and along the first axis, whatever their sizes") {
+    const auto x = [](const Shape& shape, int64_t first) {
+        return reshape(Tensor::arange(count(shape), DType::f64, double(first)), shape);
+    };
+    for (const int64_t rows : {int64_t{3}, cpu::caches().l2 / 8}) {
+        CAPTURE(rows);
+        CHECK(concat({x({2, 3}, 0), x({0, 3}, 6), x({rows, 3}, 6)}, 0).to_vector<double>() ==
+              x({rows + 2, 3}, 0).to_vector<double>());
+        CHECK(
+            concat({x({rows}, 0), x({1}, rows), x({2 * rows}, rows + 1)}, 0).to_vector<double>() ==
+            x({3 * rows + 1}, 0).to_vector<double>());
+    }
+    using Numbers = std::vector<double>;
+    CHECK(unslice(x({2}, 1), {10}, 0, 0, 2).to_vector<double>() ==
+          Numbers{1, 0, 2, 0, 0, 0, 0, 0, 0, 0});
+    CHECK(unslice(x({5}, 1), {10}, 0, 9, -2).to_vector<double>() ==
+          Numbers{0, 5, 0, 4, 0, 3, 0, 2, 0, 1});
+    CHECK(unslice(x({2, 2}, 1), {4, 2}, 0, 3, -2).to_vector<double>() ==
+          Numbers{0, 0, 3, 4, 0, 0, 1, 2});
 }
 
 TEST_CASE("parts without rows, and rows without parts") {
