@@ -100,6 +100,40 @@ TEST_CASE("scores may be as large as they fit their type") {
     });
 }
 
+TEST_CASE(
+    "large scores weigh the same in tiles with flags and without, measured or not, and on the way "
+    "back") {
+    on_every_isa([] {
+        std::vector<float> at(512, -1e7f), value(512, 7);
+        at[0] = at[256] = 1e7f, value[0] = 2, value[256] = 4;
+        const std::pair<int64_t, int64_t> first[] = {{0, 0}};
+        SmootherOptions options;
+        options.kernel = dot_product(1);
+        for (const bool measured : {false, true})
+            for (const Filter& filter :
+                 {full(), blocks(1, 256, first) |
+                              mercer::filter([](const Seat& s) { return s.key % 5 != 3; })}) {
+                CAPTURE(measured);
+                options.filter = filter;
+                Tape tape;
+                const Var x = tape.watch(Tensor::ones({1, 1})),
+                          y = tape.watch(Tensor::from(at, Shape{512, 1})),
+                          z = tape.watch(Tensor::from(value, Shape{512, 1})),
+                          out = measured ? attend_measured(x, y, z, options).out
+                                         : attend(x, y, z, options);
+                CHECK(out.item<float>() == doctest::Approx(3));
+                const auto d = tape.gradient(sum(out), {y, z});
+                const auto dy = d[0].to_vector<float>(), dz = d[1].to_vector<float>();
+                CHECK((dy[0] == doctest::Approx(-0.5) && dy[256] == doctest::Approx(0.5)));
+                CHECK((dz[0] == doctest::Approx(0.5) && dz[256] == doctest::Approx(0.5)));
+            }
+        Tape tape;
+        const Var one(Tensor::ones({1, 1})), z = tape.watch(Tensor::ones({1, 1}));
+        const Var out = attend_measured(one, Var(Tensor::full({1, 1}, 1e7)), z, options).out;
+        CHECK(tape.gradient(sum(out), {z})[0].item<float>() == doctest::Approx(1));
+    });
+}
+
 TEST_CASE("gradients of entmax beyond alpha 2 are those of its weights") {
     for (const double alpha : {2.5, 10.0}) {
         Tape tape;

@@ -55,11 +55,11 @@ private:
 
 /// body(first, end) for blocks of rows of queries.
 template <class Body>
-void for_row_blocks(const Tensor& q, const Tensor& k, Body body) {
-    // About 16 MiB of scores for all heads.
-    int64_t heads = 1;
-    for (int a = 0; a < q.rank() - 2; ++a) heads *= q.size(a);
-    const int64_t row = std::max<int64_t>(1, heads * k.size(-2)) * int64_t(size_of(q.dtype())),
+void for_row_blocks(const FusedSpec& spec, const Tensor& q, const Tensor& k, Body body) {
+    // About 16 MiB of what scores are made of, for all heads: of differences and sums, each of their terms.
+    int64_t terms = spec.score == Kernel::Score::product ? 1 : q.size(-1);
+    for (int a = 0; a < q.rank() - 2; ++a) terms *= q.size(a);
+    const int64_t row = std::max<int64_t>(1, terms * k.size(-2)) * int64_t(size_of(q.dtype())),
                   rows = q.size(-2),
                   step = std::clamp<int64_t>((16 << 20) / row, 1, std::max<int64_t>(rows, 1));
     for (int64_t first = 0; first < rows; first += step) body(first, std::min(first + step, rows));
@@ -77,7 +77,7 @@ std::vector<Tensor> first_by_blocks(const Kept& kept, std::span<const Tensor> x)
     const size_t n = kept.operands();
     std::vector<Tensor> sums = zeros_where(kept.wanted, x);
     const Cut cut(kept);
-    for_row_blocks(x[0], x[1], [&](int64_t first, int64_t end) {
+    for_row_blocks(kept.spec, x[0], x[1], [&](int64_t first, int64_t end) {
         Tape tape;
         std::vector<Var> at, wrt;
         for (size_t i = 0; i < n; ++i) at.push_back(tape.watch(cut(i, x[i], first, end)));
@@ -106,7 +106,7 @@ void by_blocks(Vjp<Tensor>& c) {
     for (size_t i = 0; i < all; ++i) x.push_back(c.in(int(i))), wanted.push_back(c.wants(int(i)));
     const std::vector<Tensor> sums = zeros_where(wanted, x);
     const Cut cut(kept);
-    for_row_blocks(x[0], x[1], [&](int64_t first, int64_t end) {
+    for_row_blocks(kept.spec, x[0], x[1], [&](int64_t first, int64_t end) {
         Tape tape;
         std::vector<Var> at, losses, wrt;
         for (size_t i = 0; i < all; ++i) at.push_back(tape.watch(cut(i, x[i], first, end)));

@@ -44,6 +44,17 @@ MERCER_INLINE Mask<T> from(int64_t i, int64_t bound) {
     return Vec<T>::load(count) >= Vec<T>(T(bound - i));
 }
 
+/// z ← scale·z and scale ← 1 where powers of two do not bear by how much m was rounded, which fma(z, scale, −m) shows:
+/// there scale·z is rounded alike.
+template <class T>
+MERCER_INLINE void settle(T m, T* z, int64_t count, Vec<T>& scale) {
+    constexpr T far = sizeof(T) == 4 ? T(0x1p28) : T(0x1p60);  // rounded by 2^4 and 2^7 at most
+    if (!((m < T(0) ? -m : m) >= far)) return;
+    write_run(z, count, false,
+              [&](int64_t i, int n) MERCER_STEP { return load(z + i, n, T(0)) * scale; });
+    scale = Vec<T>(T(1));
+}
+
 /// Row r of a tile: scale·z + column_terms, `hidden` where not seen and beyond the row.
 template <class T>
 struct LogRow {
@@ -64,6 +75,20 @@ struct LogRow {
         v = terms ? fma(v, scale, load(terms + i, count, T(0))) : v * scale;
         return show(v, i, Vec<T>(hidden));
     }
+    /// The same, times what is left to do to the largest of them.
+    MERCER_INLINE Vec<T> raw(int64_t i, int count) const {
+        Vec<T> v = load(z + i, count, hidden);
+        if (terms) v = fma(v, scale, load(terms + i, count, T(0)));
+        return show(v, i, Vec<T>(hidden));
+    }
+    MERCER_INLINE T of_raw(T v) const { return terms ? v : v * number(scale); }
+    /// Before minus(m); `row` is z.
+    MERCER_INLINE void settle(T m, T* row, int64_t columns) {
+        if (!terms) MERCER_ISA::settle(m, row, columns, scale);
+    }
+    MERCER_INLINE Vec<T> minus(Vec<T> v, Vec<T> m) const {
+        return terms ? v - m : fma(v, scale, -m);
+    }
     /// v, and `other` for hidden keys.
     MERCER_INLINE Vec<T> show(Vec<T> v, int64_t i, Vec<T> other) const {
         if (seen) return select(seen_lanes<T>(seen + i), v, other);
@@ -73,17 +98,6 @@ struct LogRow {
     }
     MERCER_INLINE Vec<T> shown(Vec<T> v, int64_t i) const { return show(v, i, Vec<T>(T(0))); }
 };
-
-/// fma(z, scale, −m) is as far from scale·z − m as m was rounded, which powers of two do not bear of large m: there
-/// z ← scale·z, rounded alike, and scale ← 1.
-template <class T>
-MERCER_INLINE void settle(T m, T* z, int64_t count, Vec<T>& scale) {
-    constexpr T far = sizeof(T) == 4 ? T(0x1p28) : T(0x1p60);  // rounded by 2^4 and 2^7 at most
-    if (!((m < T(0) ? -m : m) >= far)) return;
-    write_run(z, count, false,
-              [&](int64_t i, int n) MERCER_STEP { return load(z + i, n, T(0)) * scale; });
-    scale = Vec<T>(T(1));
-}
 
 /// What row r sees of a tile without flags, which is all in [first, end); i counts from `first`.
 template <class T, bool with_terms>

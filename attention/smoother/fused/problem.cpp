@@ -93,7 +93,7 @@ Problem<T>::Problem(const FusedSpec& s, std::span<const Tensor> inputs) : spec(s
     const double unit = s.soft() ? std::numbers::log2e : 1;
     log_score = T(unit);
     if (const auto& a = s.formula.affine();
-        a && a->score > 0 && s.soft() && !has(inner_left) && !has(relative_rows)) {
+        a && T(a->score) > T(0) && s.soft() && !has(inner_left) && !has(relative_rows)) {
         affine = true;
         score = T(a->score), norm = T(a->norm);
         log_score = T(a->score * unit), log_norm = T(a->norm * unit);

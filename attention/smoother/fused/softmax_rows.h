@@ -30,7 +30,7 @@ MERCER_APART void plain_maxima(const LogTile<T>& t, T* max) {
         max[r] = row.of_raw(largest.total(), t.scale);
     }
 }
-/// With flags; z ← the logs.
+/// With flags; z ← the raw logs.
 template <class T>
 MERCER_APART void flagged_maxima(const LogTile<T>& t, T* max) {
     for (int64_t r = 0; r < t.rows; ++r) {
@@ -38,11 +38,11 @@ MERCER_APART void flagged_maxima(const LogTile<T>& t, T* max) {
         const LogRow<T> logs(t, r, lower_end<T>);
         Canonical<T, PlainMax> largest;
         canonical_for(largest, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-            const Vec<T> v = logs(i, count);
+            const Vec<T> v = logs.raw(i, count);
             store(v, z + i, count);
             part = PlainMax::join(part, v);
         });
-        max[r] = largest.total();
+        max[r] = logs.of_raw(largest.total());
     }
 }
 /// What exponents are subtracted from: a row of −∞ only gets zeros.
@@ -69,16 +69,18 @@ MERCER_APART void plain_exponentials(const LogTile<T>& t, const T* max, T* parts
         add_parts(parts + r * sum_lanes, factor[r], sum);
     }
 }
-/// Of rows that hold the logs.
+/// Of rows that hold the raw logs.
 template <class T>
 MERCER_APART void flagged_exponentials(const LogTile<T>& t, const T* max, T* parts,
                                        const T* factor) {
     for (int64_t r = 0; r < t.rows; ++r) {
         T* z = t.z + r * t.row;
+        LogRow<T> logs(t, r, lower_end<T>);
+        logs.settle(max[r], z, t.columns);
         const Vec<T> m = finite_top(max[r]);
         Canonical<T, SumOp> sum;
         canonical_for(sum, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-            const Vec<T> e = power(load(z + i, count, lower_end<T>) - m);
+            const Vec<T> e = power(logs.minus(load(z + i, count, lower_end<T>), m));
             store(e, z + i, count);
             part = part + e;
         });
@@ -91,14 +93,15 @@ MERCER_APART void exponentials_and_moments(const LogTile<T>& t, const T* max, T*
                                            const T* factor) {
     for (int64_t r = 0; r < t.rows; ++r, parts += sum_lanes, moments += sum_lanes) {
         T* z = t.z + r * t.row;
-        const LogRow<T> logs(t, r, lower_end<T>);
+        LogRow<T> logs(t, r, lower_end<T>);
+        logs.settle(max[r], z, t.columns);
         const Vec<T> m = finite_top(max[r]);
         Canonical<T, SumOp> sum, moment;
         canonical_run<T>(
             t.columns,
             [&](int64_t i, int count, Vec<T>& part, Vec<T>& moment_part) MERCER_STEP {
-                const Vec<T> v = t.seen ? load(z + i, count, lower_end<T>) : logs(i, count);
-                const Vec<T> d = v - m, p = power(d);
+                const Vec<T> v = t.seen ? load(z + i, count, lower_end<T>) : logs.raw(i, count),
+                             d = logs.minus(v, m), p = power(d);
                 store(p, z + i, count);
                 part = part + p;
                 moment_part = select(p == Vec<T>(T(0)), moment_part, fma(p, d, moment_part));
@@ -268,15 +271,10 @@ void unsoften(const LogTile<T>& t, T* g, const T* max, const T* share, const T* 
         T* z = t.z + r * t.row;
         LogRow<T> logs(t, r, lower_end<T>);
         const Vec<T> m(max[r]), scale(share[r]);
-        // Alike to the last bit where plain.
-        const bool fused = !t.seen && !t.column_terms;
-        if (fused) settle(max[r], z, t.columns, logs.scale);
+        logs.settle(max[r], z, t.columns);
         const Vec<T> tilt(slope ? slope[r] * Ln2<T>::high : T(0));
-        const auto away = [&](int64_t i, int count) MERCER_STEP {
-            if (!fused) return logs(i, count) - m;
-            return logs.show(fma(load(z + i, count, T(0)), logs.scale, -m), i,
-                             Vec<T>(lower_end<T>));
-        };
+        const auto away = [&](int64_t i, int count)
+                              MERCER_STEP { return logs.minus(logs.raw(i, count), m); };
         T total = D[r];
         if (t.whole) {
             write_run(room, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
