@@ -110,13 +110,13 @@ Tensor prod_gradient(const Tensor& x, unsigned axes, const Tensor& g) {
         for_rows(t.rows, 8 * t.n, [&](int64_t first, int64_t rows) {
             Scratch scratch;
             double* const before = scratch.take<double>(t.n);
-            Scaled* const scaled = scratch.take<Scaled>(t.n);
             for (int64_t r = first; r < first + rows; ++r) {
                 const T* const row = static_cast<const T*>(from.raw()) + r * t.n;
                 const double weight = double(static_cast<const T*>(by.raw())[r]);
                 T* const dx = static_cast<T*>(to.raw()) + r * t.n;
-                if (!products_of_others(row, t.n, weight, before, dx))
-                    products_of_others(row, t.n, weight, scaled, dx);
+                if (products_of_others(row, t.n, weight, before, dx)) continue;
+                Scratch more;
+                products_of_others(row, t.n, weight, more.take<Scaled>(t.n), dx);
             }
         });
     });
