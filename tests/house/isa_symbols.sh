@@ -28,7 +28,7 @@ check() {
             fi
             # Of derivatives that call it, each computes all of it.
             called=$("$nm" --defined-only "$object" | c++filt |
-                { grep -o '[a-z_0-9]*_formula::{lambda([^)]*)#[0-9]*}::operator()' || true; } | sort -u)
+                { grep -oE '[a-z_0-9]*_formula::(\{lambda\([^)]*\)#[0-9]+\}|\$_[0-9]+)::operator\(\)' || true; } | sort -u)
             if [[ -n $called ]]; then
                 echo "$object calls instead of inlining:"
                 echo "$called"
