@@ -1,5 +1,7 @@
 // any, all and the number of elements that are not zero (NaN is not). Plain loops, which the compiler vectorises.
 // Memory traffic: each element once. A call sees less than 2³¹ elements for each result.
+#include <type_traits>
+
 #include "engine/cpu/reduce_table.h"
 #include "engine/simd/isa.h"
 
@@ -19,7 +21,7 @@ template <class T, auto finish>
 void run(const cpu::ReduceArgs& args) {
     for (int64_t k = 0; k < args.count; ++k) {
         const T* x = static_cast<const T*>(args.x) + k * args.step;
-        int32_t hits = 0;
+        std::conditional_t<sizeof(T) == 8, int64_t, int32_t> hits = 0;  // as wide as x's elements
         for (int64_t i = 0; i < args.n; ++i) hits += x[i] != T(0);
         put(args.out, k * args.out_step, finish, hits, args.n);
     }
