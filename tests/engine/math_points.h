@@ -58,9 +58,10 @@ T hard_point(MathFunction f, Random& random) {
             const double k = std::floor(std::ldexp(random.uniform(0.5, 1), size));
             if (random.integer(0, 9) == 0)
                 return near<T>(sign * (single ? 0x1p16 : 0x1p30), random);
-            // The numbers nearest to a multiple of π/2 in each format.
+            // The numbers nearest to a multiple of π/2 in each format, and the float below 2^16.
             if (random.integer(0, 9) == 0)
                 return T(sign) * T(single ? 16367173.0 * 0x1p72 : 6381956970095103.0 * 0x1p797);
+            if (single && random.integer(0, 9) == 0) return T(sign * 0x1.9a48dep+15);
             return near<T>(sign * k * half_pi * (random.bits() & 1 ? 1 : 0.5), random);
         }
         case math_exp:

@@ -218,8 +218,8 @@ MERCER_INLINE Vec<T> tan(Vec<T> x) {
     Vec<T> y = t + low;
     const Mask<T> odd = odd_quadrant(a.quadrant).template as<T>();
     if (any(odd)) {
-        const Vec<T> q = -one / t;
-        y = select(odd, fma(q, fma(q, low, fma(q, t, one)), q), y);
+        const Vec<T> left = (t - y) + low, q = -one / y;  // near a pole low is no small part of t
+        y = select(odd, fma(q, fma(q, left, fma(q, y, one)), q), y);
     }
     return as_float(as_int(y) ^ sign_bit(x));
 }
