@@ -208,6 +208,7 @@ TEST_CASE("bandwidths of what cannot be smoothed") {
         CHECK_THROWS_AS(leave_one_out(x, y, h), ValueError);
     CHECK_THROWS_AS(choose_bandwidth(Tensor::ones({4, 2}), y), ValueError);
     for (const double bad : {double(NAN), double(INFINITY)}) {
+        CHECK_THROWS_AS(leave_one_out(x * bad, y, 1), ValueError);
         CHECK_THROWS_AS(choose_bandwidth(x * bad, y), ValueError);
         CHECK_THROWS_AS(choose_bandwidth(x, y * bad), ValueError);
     }

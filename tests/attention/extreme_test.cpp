@@ -8,6 +8,7 @@
 #include "autograd/functions.h"
 #include "autograd/tape.h"
 #include "engine/error.h"
+#include "engine/memory.h"
 #include "engine/random.h"
 #include "tests/support/every_isa.h"
 
@@ -177,6 +178,26 @@ TEST_CASE(
     check(2, 1100, 1100);  // two blocks
 }
 
+TEST_CASE("beyond alpha 2 a gradient takes blocks of what scores are made of, not all of it") {
+    // Terms of all scores take 64 MiB, those of a block 16, of which a step keeps a few.
+    const auto normal = [](uint64_t stream, const Shape& shape) {
+        return randn(Key{6, stream}, shape);
+    };
+    Tape tape;
+    const Var x = tape.watch(normal(1, {1024, 64})), y = tape.watch(normal(2, {256, 64})),
+              z = tape.watch(normal(3, {256, 8})), w = tape.watch(normal(4, {64}));
+    SmootherOptions options;
+    options.kernel = additive(w);
+    options.normaliser = entmax_weights(Var(Tensor::full({}, 2.5)));
+    const Var loss = sum(attend(x, y, z, options));
+    const size_t before = memory_stats().live;
+    reset_peak_memory();
+    tape.gradient(loss, {x, y, z, w});
+    const double most = double(memory_stats().peak - before) / (1 << 20);
+    MESSAGE(most << " MiB");
+    CHECK(most < 128);
+}
+
 TEST_CASE("what is not a number stays so, whatever divides the weights") {
     const Tensor nans = where(equal(reshape(Tensor::arange(6, DType::f64), {6, 1}), 2),
                               Tensor::full({}, NAN, DType::f64), q);
@@ -188,6 +209,16 @@ TEST_CASE("what is not a number stays so, whatever divides the weights") {
         const Tensor y = attend(Var(nans), Var(k), Var(v), options).value();
         CHECK(all(equal(cast(isnan(y), DType::f64), cast(isnan(sum(nans, {1}, true)), DType::f64)))
                   .item<bool>());
+    }
+}
+
+TEST_CASE("a scale that is none in the scores' type weighs all alike") {
+    const auto single = [](const Tensor& x) { return Var(cast(x, DType::f32)); };
+    SmootherOptions options;
+    for (const Filter& filter : {full(), mercer::filter([](const Seat&) { return true; })}) {
+        options.filter = filter, options.kernel = dot_product(1e-50);
+        CHECK(apart(cast(attend(single(q), single(k), single(v), options).value(), DType::f64),
+                    broadcast_to(mean(v, {0}, true), {6, 3})) < 1e-6);
     }
 }
 

@@ -44,50 +44,53 @@ MERCER_INLINE Mask<T> from(int64_t i, int64_t bound) {
     return Vec<T>::load(count) >= Vec<T>(T(bound - i));
 }
 
-/// z ← scale·z and scale ← 1 where powers of two do not bear by how much m was rounded, which fma(z, scale, −m) shows:
-/// there scale·z is rounded alike.
-template <class T>
-MERCER_INLINE void settle(T m, T* z, int64_t count, Vec<T>& scale) {
-    constexpr T far = sizeof(T) == 4 ? T(0x1p28) : T(0x1p60);  // rounded by 2^4 and 2^7 at most
-    if (!((m < T(0) ? -m : m) >= far)) return;
-    write_run(z, count, false,
-              [&](int64_t i, int n) MERCER_STEP { return load(z + i, n, T(0)) * scale; });
-    scale = Vec<T>(T(1));
-}
+/// What makes logs of a row's z: scale·z + terms, where it is known beforehand whether there are any, or not.
+enum class Terms : uint8_t { none, some, unknown };
+template <class T, Terms kind>
+struct Logs {
+    T* z;
+    const T* terms;
+    Vec<T> scale;
+    MERCER_INLINE bool has_terms() const {
+        return kind == Terms::unknown ? terms != nullptr : kind == Terms::some;
+    }
+    /// The log of v, times what is left to do to the largest of them.
+    MERCER_INLINE Vec<T> raw_of(Vec<T> v, int64_t i, int count) const {
+        return has_terms() ? fma(v, scale, load(terms + i, count, T(0))) : v;
+    }
+    MERCER_INLINE T of_raw(T v) const { return has_terms() ? v : v * number(scale); }
+    /// The log of a raw one, less m.
+    MERCER_INLINE Vec<T> minus(Vec<T> raw, Vec<T> m) const {
+        return has_terms() ? raw - m : fma(raw, scale, -m);
+    }
+    /// Before minus(m): that fma shows by how much m was rounded, which powers of two do not bear of a large one. There
+    /// z ← scale·z, rounded alike, and scale ← 1.
+    MERCER_INLINE void settle(T m, int64_t count) {
+        constexpr T far = sizeof(T) == 4 ? T(0x1p28) : T(0x1p60);  // rounded by 2^4 and 2^7 at most
+        if (has_terms() || !((m < T(0) ? -m : m) >= far)) return;
+        write_run(z, count, false,
+                  [&](int64_t i, int n) MERCER_STEP { return load(z + i, n, T(0)) * scale; });
+        scale = Vec<T>(T(1));
+    }
+};
 
 /// Row r of a tile: scale·z + column_terms, `hidden` where not seen and beyond the row.
 template <class T>
-struct LogRow {
-    const T *z, *terms;
+struct LogRow : Logs<T, Terms::unknown> {
     const bool* seen;
     TileColumns columns;
-    Vec<T> scale;
     T hidden;
     MERCER_INLINE LogRow(const LogTile<T>& t, int64_t r, T h)
-        : z(t.z + r * t.row),
-          terms(t.column_terms),
+        : Logs<T, Terms::unknown>{t.z + r * t.row, t.column_terms, Vec<T>(t.scale)},
           seen(t.seen ? t.seen + r * t.seen_row : nullptr),
           columns(t.intervals ? t.intervals[r] : TileColumns{0, t.columns}),
-          scale(t.scale),
           hidden(h) {}
     MERCER_INLINE Vec<T> operator()(int64_t i, int count) const {
-        Vec<T> v = load(z + i, count, hidden);
-        v = terms ? fma(v, scale, load(terms + i, count, T(0))) : v * scale;
-        return show(v, i, Vec<T>(hidden));
+        const Vec<T> v = this->raw_of(load(this->z + i, count, hidden), i, count);
+        return show(this->has_terms() ? v : v * this->scale, i, Vec<T>(hidden));
     }
-    /// The same, times what is left to do to the largest of them.
     MERCER_INLINE Vec<T> raw(int64_t i, int count) const {
-        Vec<T> v = load(z + i, count, hidden);
-        if (terms) v = fma(v, scale, load(terms + i, count, T(0)));
-        return show(v, i, Vec<T>(hidden));
-    }
-    MERCER_INLINE T of_raw(T v) const { return terms ? v : v * number(scale); }
-    /// Before minus(m); `row` is z.
-    MERCER_INLINE void settle(T m, T* row, int64_t columns) {
-        if (!terms) MERCER_ISA::settle(m, row, columns, scale);
-    }
-    MERCER_INLINE Vec<T> minus(Vec<T> v, Vec<T> m) const {
-        return terms ? v - m : fma(v, scale, -m);
+        return show(this->raw_of(load(this->z + i, count, hidden), i, count), i, Vec<T>(hidden));
     }
     /// v, and `other` for hidden keys.
     MERCER_INLINE Vec<T> show(Vec<T> v, int64_t i, Vec<T> other) const {
@@ -101,29 +104,13 @@ struct LogRow {
 
 /// What row r sees of a tile without flags, which is all in [first, end); i counts from `first`.
 template <class T, bool with_terms>
-struct PlainRow {
-    T* z;
-    const T* terms;
+struct PlainRow : Logs<T, with_terms ? Terms::some : Terms::none> {
     TileColumns columns;
-    Vec<T> scale;
     MERCER_INLINE PlainRow(const LogTile<T>& t, int64_t r)
-        : columns(t.intervals ? t.intervals[r] : TileColumns{0, t.columns}), scale(t.scale) {
-        z = t.z + r * t.row + columns.first;
-        terms = with_terms ? t.column_terms + columns.first : nullptr;
-    }
+        : PlainRow(t, r, t.intervals ? t.intervals[r] : TileColumns{0, t.columns}) {}
     MERCER_INLINE int64_t count() const { return columns.end - columns.first; }
-    /// Before minus(m).
-    MERCER_INLINE void settle(T m) {
-        if (!with_terms) MERCER_ISA::settle(m, z, count(), scale);
-    }
-    /// The logs, times what is left to do to the largest of them.
     MERCER_INLINE Vec<T> raw(int64_t i, int count) const {
-        const Vec<T> v = load(z + i, count, lower_end<T>);
-        return with_terms ? fma(v, scale, load(terms + i, count, T(0))) : v;
-    }
-    static MERCER_INLINE T of_raw(T v, T scale) { return with_terms ? v : v * scale; }
-    MERCER_INLINE Vec<T> minus(Vec<T> m, int64_t i, int count) const {
-        return with_terms ? raw(i, count) - m : fma(raw(i, count), scale, -m);
+        return this->raw_of(load(this->z + i, count, lower_end<T>), i, count);
     }
     /// 0 in what is not seen of a row x of the tile.
     MERCER_INLINE void clear_around(T* x, int64_t all) const {
@@ -131,6 +118,14 @@ struct PlainRow {
         write_run(x, columns.first, false, zero);
         write_run(x + columns.end, all - columns.end, false, zero);
     }
+
+private:
+    MERCER_INLINE PlainRow(const LogTile<T>& t, int64_t r, TileColumns c)
+        : Logs < T,
+    with_terms ? Terms::some
+               : Terms::none > {t.z + r * t.row + c.first,
+                                with_terms ? t.column_terms + c.first : nullptr, Vec<T>(t.scale)},
+    columns(c) {}
 };
 
 /// Σ w·g of a row.

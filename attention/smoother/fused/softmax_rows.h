@@ -27,7 +27,7 @@ MERCER_APART void plain_maxima(const LogTile<T>& t, T* max) {
             [&](int64_t i, int count, Vec<T>& part)
                 MERCER_STEP { part = PlainMax::join(part, row.raw(i, count)); },
             largest);
-        max[r] = row.of_raw(largest.total(), t.scale);
+        max[r] = row.of_raw(largest.total());
     }
 }
 /// With flags; z ← the raw logs.
@@ -55,12 +55,12 @@ MERCER_APART void plain_exponentials(const LogTile<T>& t, const T* max, T* parts
     for (int64_t r = 0; r < t.rows; ++r) {
         PlainRow<T, terms> row(t, r);
         const Vec<T> m = finite_top(max[r]);
-        row.settle(max[r]);
+        row.settle(max[r], row.count());
         Canonical<T, SumOp> sum;
         canonical_run<T>(
             row.count(),
             [&](int64_t i, int count, Vec<T>& part) MERCER_STEP {
-                const Vec<T> e = power(row.minus(m, i, count));
+                const Vec<T> e = power(row.minus(row.raw(i, count), m));
                 store(e, row.z + i, count);
                 part = part + e;
             },
@@ -76,7 +76,7 @@ MERCER_APART void flagged_exponentials(const LogTile<T>& t, const T* max, T* par
     for (int64_t r = 0; r < t.rows; ++r) {
         T* z = t.z + r * t.row;
         LogRow<T> logs(t, r, lower_end<T>);
-        logs.settle(max[r], z, t.columns);
+        logs.settle(max[r], t.columns);
         const Vec<T> m = finite_top(max[r]);
         Canonical<T, SumOp> sum;
         canonical_for(sum, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
@@ -94,7 +94,7 @@ MERCER_APART void exponentials_and_moments(const LogTile<T>& t, const T* max, T*
     for (int64_t r = 0; r < t.rows; ++r, parts += sum_lanes, moments += sum_lanes) {
         T* z = t.z + r * t.row;
         LogRow<T> logs(t, r, lower_end<T>);
-        logs.settle(max[r], z, t.columns);
+        logs.settle(max[r], t.columns);
         const Vec<T> m = finite_top(max[r]);
         Canonical<T, SumOp> sum, moment;
         canonical_run<T>(
@@ -123,7 +123,7 @@ MERCER_APART T first_maxima(const LogTile<T>& t, T* max) {
             const PlainRow<T, terms> row(t, r);
             const int64_t n = row.count();
             if (n <= 0) continue;
-            const T first = row.of_raw(number(row.raw(0, 1)), t.scale);
+            const T first = row.of_raw(number(row.raw(0, 1)));
             constexpr T near = attention::most_slack;
             if (n > canonical_lanes && first > -near && first < near) {
                 max[r] = T(0);
@@ -134,7 +134,7 @@ MERCER_APART T first_maxima(const LogTile<T>& t, T* max) {
                     [&](int64_t i, int count, Vec<T>& part)
                         MERCER_STEP { part = PlainMax::join(part, row.raw(i, count)); },
                     largest);
-                max[r] = row.of_raw(largest.total(), t.scale);
+                max[r] = row.of_raw(largest.total());
             }
         }
         least = max[r] < least ? max[r] : least;
@@ -150,7 +150,7 @@ MERCER_APART void bounded_powers(const LogTile<T>& t, const T* max, T* parts) {
         canonical_run<T>(
             row.count(),
             [&](int64_t i, int count, Vec<T>& part) MERCER_STEP {
-                const Vec<T> x = row.minus(m, i, count),
+                const Vec<T> x = row.minus(row.raw(i, count), m),
                              e = count == Vec<T>::lanes ? power<true>(x) : power(x);
                 store(e, row.z + i, count);
                 part = part + e;
@@ -249,10 +249,10 @@ MERCER_APART void plain_unsoften(const LogTile<T>& t, T* g, const T* max, const 
     for (int64_t r = 0; r < t.rows; ++r, g += t.row) {
         PlainRow<T, terms> row(t, r);
         const Vec<T> m(max[r]), scale(share[r]), d(D[r]);
-        row.settle(max[r]);
+        row.settle(max[r], row.count());
         T* const to = g + row.columns.first;
         write_run(row.z, row.count(), false, [&](int64_t i, int count) MERCER_STEP {
-            const Vec<T> p = power(row.minus(m, i, count)) * scale;
+            const Vec<T> p = power(row.minus(row.raw(i, count), m)) * scale;
             store(p * (load(to + i, count, T(0)) - d), to + i, count);
             return p;
         });
@@ -271,7 +271,7 @@ void unsoften(const LogTile<T>& t, T* g, const T* max, const T* share, const T* 
         T* z = t.z + r * t.row;
         LogRow<T> logs(t, r, lower_end<T>);
         const Vec<T> m(max[r]), scale(share[r]);
-        logs.settle(max[r], z, t.columns);
+        logs.settle(max[r], t.columns);
         const Vec<T> tilt(slope ? slope[r] * Ln2<T>::high : T(0));
         const auto away = [&](int64_t i, int count)
                               MERCER_STEP { return logs.minus(logs.raw(i, count), m); };
