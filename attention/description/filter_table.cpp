@@ -30,19 +30,16 @@ public:
         if (seen.rank() > 3) heads_ = seen.size(1);
     }
     bool sees(const Seat& s) const override {
-        if (s.head >= heads_ && heads_ != 1)
-            throw ShapeError("mask", "the mask " + to_string(seen_.shape()) +
-                                         " is asked about head " + std::to_string(s.head));
         const int64_t b = batches_ == 1 ? 0 : s.batch, h = heads_ == 1 ? 0 : s.head;
         return seen_.data<bool>()[((b * heads_ + h) * queries_ + s.query) * keys_ + s.key];
     }
     TileClass classify(const FilterTile&) const override { return TileClass::partial; }
-    void check(int64_t batches, int64_t queries, int64_t keys) const override {
-        if (queries != queries_ || keys != keys_ || (batches_ != 1 && batches_ != batches))
-            throw ShapeError("mask", "the mask " + to_string(seen_.shape()) + " is not for " +
-                                         std::to_string(queries) + " queries and " +
-                                         std::to_string(keys) + " keys of " +
-                                         std::to_string(batches) + " batch entries");
+    void check(const FilterExtent& of) const override {
+        if (of.queries != queries_ || of.keys != keys_ ||
+            (batches_ != 1 && batches_ != of.batches) || (heads_ != 1 && heads_ != of.heads))
+            throw ShapeError("mask",
+                             "the mask " + to_string(seen_.shape()) + " is not for scores " +
+                                 to_string(Shape{of.batches, of.heads, of.queries, of.keys}));
     }
     bool by_batch() const override { return batches_ > 1; }
     bool by_head() const override { return heads_ > 1; }

@@ -43,9 +43,9 @@ public:
         }
         return true;
     }
-    void check(int64_t batches, int64_t queries, int64_t keys) const override {
-        a_.rule()->check(batches, queries, keys);
-        b_.rule()->check(batches, queries, keys);
+    void check(const FilterExtent& of) const override {
+        a_.rule()->check(of);
+        b_.rule()->check(of);
     }
     bool by_batch() const override { return a_.rule()->by_batch() || b_.rule()->by_batch(); }
     bool by_head() const override { return a_.rule()->by_head() || b_.rule()->by_head(); }
@@ -73,9 +73,9 @@ public:
         const FilterRule* rule = of(t.head).rule();
         return rule && rule->intervals(t, rows);
     }
-    void check(int64_t batches, int64_t queries, int64_t keys) const override {
+    void check(const FilterExtent& of) const override {
         for (const Filter& f : filters_)
-            if (f.rule()) f.rule()->check(batches, queries, keys);
+            if (f.rule()) f.rule()->check(of);
     }
     bool by_batch() const override {
         return std::any_of(filters_.begin(), filters_.end(),
@@ -110,7 +110,7 @@ void FilterRule::mark(const FilterTile& t, bool* seen) const {
             *seen++ = sees({t.batch, t.head, t.query + r, t.key + c});
 }
 bool FilterRule::intervals(const FilterTile&, TileColumns*) const { return false; }
-void FilterRule::check(int64_t, int64_t, int64_t) const {}
+void FilterRule::check(const FilterExtent&) const {}
 
 Filter operator&(const Filter& a, const Filter& b) {
     if (!a.rule()) return b;
@@ -131,19 +131,23 @@ Filter filter(std::function<bool(const Seat&)> sees, bool by_batch, bool by_head
     return Filter(std::make_shared<Predicate>(std::move(sees), by_batch, by_head));
 }
 
+FilterExtent extent(const Shape& queries, int64_t keys) {
+    const int rank = queries.rank();
+    return {rank > 2 ? queries[0] : 1, rank > 3 ? queries[1] : 1, queries[rank - 2], keys};
+}
+
 Tensor visible(const Filter& filter, const Shape& scores) {
     const int rank = scores.rank();
     if (rank < 2)
         throw ShapeError("visible", "scores " + to_string(scores) + " need two axes or more");
-    const int64_t queries = scores[rank - 2], keys = scores[rank - 1],
-                  batches = rank > 2 ? scores[0] : 1;
+    const int64_t queries = scores[rank - 2], keys = scores[rank - 1];
     const FilterRule* rule = filter.rule();
     if (!rule) return Tensor::full({1, 1}, 1, DType::boolean);
     const bool batched = rule->by_batch() && rank > 2, headed = rule->by_head() && rank > 3;
     if ((rule->by_batch() || rule->by_head()) && rank > 4)
         throw ShapeError("visible", "the filter looks at batch entries or heads; scores " +
                                         to_string(scores) + " should be [B, H, Tq, Tk]");
-    rule->check(batches, queries, keys);
+    rule->check(extent(scores, keys));
     Shape shape = scores;
     for (int a = 0; a < rank - 2; ++a) shape[a] = 1;
     if (batched) shape[0] = scores[0];

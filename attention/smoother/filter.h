@@ -31,6 +31,13 @@ struct FilterTile {
     int64_t batch, head, query, queries, key, keys;
 };
 
+/// What a rule is asked about: of scores [B, H, Tq, Tk]; axes that they lack are 1.
+struct FilterExtent {
+    int64_t batches, heads, queries, keys;
+};
+/// That of queries (or scores) [B, H, Tq, …] and so many keys.
+MERCER_API FilterExtent extent(const Shape& queries, int64_t keys);
+
 enum class TileClass : uint8_t { empty, full, partial };
 
 /// Sparse Transformer's unions, which attend() takes apart.
@@ -50,8 +57,8 @@ public:
     virtual void mark(const FilterTile& tile, bool* seen) const;
     /// Where rows are intervals: what row r of the tile sees, and true. Never to be relied on.
     virtual bool intervals(const FilterTile& tile, TileColumns* rows) const;
-    /// Throws ShapeError unless it can be asked about these lengths.
-    virtual void check(int64_t batches, int64_t queries, int64_t keys) const;
+    /// Throws ShapeError unless it can be asked about all of these.
+    virtual void check(const FilterExtent& of) const;
     virtual bool by_batch() const { return false; }
     virtual bool by_head() const { return false; }
     virtual const SparsePattern* pattern() const { return nullptr; }

@@ -42,9 +42,7 @@ public:
         for (int64_t r = 0; r < t.queries; ++r) rows[r] = columns(t, r);
         return true;
     }
-    void check(int64_t batches, int64_t queries, int64_t keys) const override {
-        row_.check(batches, queries, keys);
-    }
+    void check(const FilterExtent& of) const override { row_.check(of); }
     bool by_batch() const override { return Row::batched; }
 
 private:
@@ -58,7 +56,7 @@ private:
 
 struct Unchecked {
     static constexpr bool batched = false;
-    void check(int64_t, int64_t, int64_t) const {}
+    void check(const FilterExtent&) const {}
 };
 
 struct Band : Unchecked {
@@ -67,10 +65,10 @@ struct Band : Unchecked {
     Interval operator()(int64_t, int64_t i) const {
         return {std::max<int64_t>(0, i + offset - width + 1), i + offset + 1};
     }
-    void check(int64_t, int64_t queries, int64_t keys) const {
-        if (same && queries != keys)
-            throw ShapeError("causal", std::to_string(queries) + " queries and " +
-                                           std::to_string(keys) +
+    void check(const FilterExtent& of) const {
+        if (same && of.queries != of.keys)
+            throw ShapeError("causal", std::to_string(of.queries) + " queries and " +
+                                           std::to_string(of.keys) +
                                            " keys: say the alignment, causal(0) for the first or "
                                            "causal(keys − queries) for the last");
     }
@@ -95,14 +93,14 @@ struct Padding {
     static constexpr bool batched = true;
     std::vector<int64_t> lengths;
     Interval operator()(int64_t b, int64_t) const { return {0, lengths[size_t(b)]}; }
-    void check(int64_t batches, int64_t, int64_t keys) const {
-        if (int64_t(lengths.size()) != batches)
+    void check(const FilterExtent& of) const {
+        if (int64_t(lengths.size()) != of.batches)
             throw ShapeError("padding", std::to_string(lengths.size()) + " lengths for " +
-                                            std::to_string(batches) + " batch entries");
+                                            std::to_string(of.batches) + " batch entries");
         for (int64_t n : lengths)
-            if (n > keys)
+            if (n > of.keys)
                 throw ShapeError("padding", "a length of " + std::to_string(n) + " for " +
-                                                std::to_string(keys) + " keys");
+                                                std::to_string(of.keys) + " keys");
     }
 };
 
@@ -113,12 +111,12 @@ struct Packed : Unchecked {
             size_t(std::upper_bound(query_ends.begin(), query_ends.end(), i) - query_ends.begin());
         return {key_offsets[n], key_offsets[n + 1]};
     }
-    void check(int64_t, int64_t queries, int64_t keys) const {
-        if (query_ends.back() != queries || key_offsets.back() != keys)
+    void check(const FilterExtent& of) const {
+        if (query_ends.back() != of.queries || key_offsets.back() != of.keys)
             throw ShapeError("packed", "the offsets end at " + std::to_string(query_ends.back()) +
                                            " queries and " + std::to_string(key_offsets.back()) +
-                                           " keys, there are " + std::to_string(queries) + " and " +
-                                           std::to_string(keys));
+                                           " keys, there are " + std::to_string(of.queries) +
+                                           " and " + std::to_string(of.keys));
     }
 };
 

@@ -78,14 +78,14 @@ public:
             for (int64_t k = 0; k < n; ++k) seen[from[k] - t.key] = true;
         }
     }
-    void check(int64_t, int64_t queries, int64_t keys) const override {
-        if (int64_t(rows_.size()) != queries + 1)
+    void check(const FilterExtent& of) const override {
+        if (int64_t(rows_.size()) != of.queries + 1)
             throw ShapeError("graph", std::to_string(rows_.size() - 1) + " rows for " +
-                                          std::to_string(queries) + " queries");
+                                          std::to_string(of.queries) + " queries");
         for (int64_t j : columns_)
-            if (j >= keys)
+            if (j >= of.keys)
                 throw ShapeError("graph", "column " + std::to_string(j) + " of " +
-                                              std::to_string(keys) + " keys");
+                                              std::to_string(of.keys) + " keys");
     }
 
 private:
@@ -136,9 +136,7 @@ public:
     bool sees(const Seat& s) const override { return both_.rule()->sees(s); }
     TileClass classify(const FilterTile& t) const override { return both_.classify(t); }
     void mark(const FilterTile& t, bool* seen) const override { both_.rule()->mark(t, seen); }
-    void check(int64_t batches, int64_t queries, int64_t keys) const override {
-        both_.rule()->check(batches, queries, keys);
-    }
+    void check(const FilterExtent& of) const override { both_.rule()->check(of); }
     bool by_head() const override { return both_.rule()->by_head(); }
     const SparsePattern* pattern() const override { return &pattern_; }
 

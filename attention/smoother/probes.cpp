@@ -53,7 +53,7 @@ RowProbes probe_rows(const Tensor& q, const Tensor& k, const Filter& filter) {
                                            " need the same leading axes and the same width");
     const Tensor qs = with_heads(q, filter), ks = with_heads(k, filter);
     const int64_t queries = q.size(-2), keys = k.size(-2);
-    if (filter.rule()) filter.rule()->check(qs.size(0), queries, keys);
+    if (filter.rule()) filter.rule()->check(extent(qs.shape(), keys));
     Shape rows = q.shape();
     rows.erase(rows.rank() - 1);
     RowProbes out{Tensor::full(rows, nan, DType::f64), Tensor::full(rows, nan, DType::f64)};

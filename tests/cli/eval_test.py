@@ -140,7 +140,8 @@ run({"op": "cholesky", "inputs": {"a": "y"}, "outputs": {"out": "c"}}, 3, "squar
 run({"op": "inverse", "inputs": {"a": "zero"}, "outputs": {"out": "c"}}, 3, "no tensor 'zero'")
 write(work / "smoother.safetensors", {
     "q": ("F64", [3, 2], [1, 2, 3, 4, 5, 6]), "k": ("F64", [3, 2], [1, 0, 0, 1, 2, 2]), "n": ("I64", [1], [2]),
-    "v": ("F64", [3, 1], [1, 2, 3]), "h": ("F64", [2], [1, 2])})
+    "v": ("F64", [3, 1], [1, 2, 3]), "h": ("F64", [2], [1, 2]),
+    "m": ("BOOL", [1, 2, 3, 3], [True] * 18)})
 attend = {"op": "attend", "inputs": {"q": "q", "k": "k", "v": "v"}, "outputs": {"out": "o"}}
 for attrs, says in [
         ({"kernel": "rbff"}, "attrs.kernel: [kernel] 'rbff' is unknown; did you mean 'rbf'? (there are dot_product,"),
@@ -170,6 +171,7 @@ for attrs, says in [
     run({**attend, "attrs": attrs}, 3, says, "smoother.safetensors")
 for change, says in [
         ({"inputs": {"q": "q", "k": "k"}}, "[attend] argument 'v' is missing"), ({"inputs": {"q": "q", "k": "k", "v": "v", "h": "h"}}, "inputs.h: no part of attrs uses it"),
+        ({"inputs": {"q": "q", "k": "k", "v": "v", "m": "m"}, "attrs": {"filter": {"mask": {"seen": "m"}}}}, "the mask (1,2,3,3) is not for scores (1,1,3,3)"),
         ({"inputs": {"q": "q", "k": "v", "v": "v"}}, "[attend] queries (3,2) and keys (3,1)"), ({"inputs": {"q": "q", "k": "k", "v": "n"}}, "[attend]"),
         ({"inputs": {"q": ["q", "q"], "k": "k", "v": "v"}}, "'q' is one tensor"), ({"outputs": {"lsd": "l"}}, "it has out, weights, fallbacks, nonpositive, lse, entropy"),
         ({"gradients": {"q": "dq"}}, "cotangents: are needed"),

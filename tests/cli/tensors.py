@@ -2,13 +2,15 @@
 import json
 import struct
 
+# bf16 by its bits
+codes = {"F32": "f", "F64": "d", "I64": "q", "BOOL": "?", "BF16": "H"}
+
 
 def write(path, tensors):
     """tensors: name -> (dtype, shape, values)"""
-    code = {"F32": "f", "F64": "d", "I64": "q", "BF16": "H"}  # bf16 by its bits
     header, data = {}, b""
     for name, (dtype, shape, values) in tensors.items():
-        part = struct.pack("<%d%s" % (len(values), code[dtype]), *values)
+        part = struct.pack("<%d%s" % (len(values), codes[dtype]), *values)
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(part)]}
         data += part
     text = json.dumps(header).encode()
@@ -24,6 +26,6 @@ def read(path):
         if name == "__metadata__":
             continue
         begin, end = (8 + size + o for o in t["data_offsets"])
-        code, width = {"F32": ("f", 4), "F64": ("d", 8), "I64": ("q", 8), "BOOL": ("?", 1), "BF16": ("H", 2)}[t["dtype"]]
-        out[name] = (t["dtype"], t["shape"], list(struct.unpack("<%d%s" % ((end - begin) // width, code), raw[begin:end])))
+        code = "<" + codes[t["dtype"]]
+        out[name] = (t["dtype"], t["shape"], [value for value, in struct.iter_unpack(code, raw[begin:end])])
     return out

@@ -204,8 +204,7 @@ void forward(const FusedSpec& spec, std::span<const Tensor> inputs, FusedWants w
 FusedResult fused_forward(const FusedSpec& spec, std::span<const Tensor> inputs, FusedWants wants) {
     const Tensor &q = inputs[0], &k = inputs[1], &v = inputs[2];
     const OperationScope scope("attend", {&q, &k, &v});
-    if (const FilterRule* rule = spec.filter.rule())
-        rule->check(q.rank() > 2 ? q.size(0) : 1, q.size(-2), k.size(-2));
+    if (const FilterRule* rule = spec.filter.rule()) rule->check(extent(q.shape(), k.size(-2)));
     FusedResult r;
     if (q.dtype() == DType::f64)
         forward<double>(spec, inputs, wants, r);

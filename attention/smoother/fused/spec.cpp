@@ -35,8 +35,8 @@ public:
     bool intervals(const FilterTile& t, TileColumns* rows) const override {
         return filter_.rule()->intervals(moved(t), rows);
     }
-    void check(int64_t batches, int64_t, int64_t keys) const override {
-        filter_.rule()->check(batches, queries_, keys);
+    void check(const FilterExtent& of) const override {
+        filter_.rule()->check({of.batches, of.heads, queries_, of.keys});
     }
     bool by_batch() const override { return filter_.rule()->by_batch(); }
     bool by_head() const override { return filter_.rule()->by_head(); }
