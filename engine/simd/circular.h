@@ -6,29 +6,11 @@
 
 namespace mercer::MERCER_ISA {
 
-/// tan' = 1 + tan²
-template <class V>
-MERCER_INLINE Dual<V> tan(Dual<V> x) {
-    const V t = tan(x.v);
-    return x.through(t, fma(t, t, V(typename V::Scalar(1))));
-}
-/// asin' = 1/√(1 − x²), each factor of 1 − x² by itself
-template <class V>
-MERCER_INLINE Dual<V> asin(Dual<V> x) {
-    const V one(typename V::Scalar(1));
-    return x.through(asin(x.v), one / sqrt((one - x.v) * (one + x.v)));
-}
-template <class V>
-MERCER_INLINE Dual<V> acos(Dual<V> x) {
-    const V one(typename V::Scalar(1));
-    return x.through(acos(x.v), -one / sqrt((one - x.v) * (one + x.v)));
-}
-/// atan' = 1/(1 + x²)
-template <class V>
-MERCER_INLINE Dual<V> atan(Dual<V> x) {
-    const V one(typename V::Scalar(1));
-    return x.through(atan(x.v), one / fma(x.v, x.v, one));
-}
+MERCER_DERIVATIVE(tan, fma(y, y, one))
+/// Each factor of 1 − x² by itself.
+MERCER_DERIVATIVE(asin, one / sqrt((one - x) * (one + x)))
+MERCER_DERIVATIVE(acos, -one / sqrt((one - x) * (one + x)))
+MERCER_DERIVATIVE(atan, one / fma(x, x, one))
 /// (x dy − y dx)/(x² + y²), with both scaled by the larger; NaN at the origin, 0 at infinity.
 template <class V>
 MERCER_INLINE Dual<V> atan2(Dual<V> y, Dual<V> x) {

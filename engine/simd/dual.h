@@ -59,6 +59,16 @@ struct Dual {
     MERCER_INLINE friend auto operator!=(Dual a, Dual b) { return a.v != b.v; }
 };
 
+/// The rule of y = f(x) by f'(x), `slope`: in x, y and one.
+#define MERCER_DERIVATIVE(f, slope)                          \
+    template <class V>                                       \
+    MERCER_INLINE Dual<V> f(Dual<V> a) {                     \
+        const V x = a.v, y = f(x);                           \
+        if (!a.live) return y;                               \
+        [[maybe_unused]] const V one(typename V::Scalar(1)); \
+        return {y, (slope)*a.d};                             \
+    }
+
 template <class V>
 MERCER_INLINE auto primal(Dual<V> a) {
     return primal(a.v);
@@ -102,52 +112,25 @@ MERCER_INLINE Dual<V> sqrt(Dual<V> a) {
     if (!a.live) return r;
     return {r, a.d / (r + r)};
 }
-template <class V>
-MERCER_INLINE Dual<V> exp(Dual<V> a) {
-    const V e = exp(a.v);
-    return a.through(e, e);
-}
-template <class V>
-MERCER_INLINE Dual<V> expm1(Dual<V> a) {
-    return a.through(expm1(a.v), exp(a.v));
-}
+MERCER_DERIVATIVE(exp, y)
+MERCER_DERIVATIVE(expm1, exp(x))
 template <class V>
 MERCER_INLINE Dual<V> log(Dual<V> a) {
     if (!a.live) return log(a.v);
     return {log(a.v), a.d / a.v};
 }
 /// 2^x: log 2 · 2^x
-template <class V>
-MERCER_INLINE Dual<V> exp2(Dual<V> a) {
-    const V e = exp2(a.v);
-    return a.through(e, V(typename V::Scalar(0.69314718055994530942)) * e);
-}
-template <class V>
-MERCER_INLINE Dual<V> log2(Dual<V> a) {
-    return a.through(log2(a.v), V(typename V::Scalar(1.44269504088896340736)) / a.v);
-}
-template <class V>
-MERCER_INLINE Dual<V> log10(Dual<V> a) {
-    return a.through(log10(a.v), V(typename V::Scalar(0.43429448190325182765)) / a.v);
-}
+MERCER_DERIVATIVE(exp2, V(typename V::Scalar(0.69314718055994530942)) * y)
+MERCER_DERIVATIVE(log2, V(typename V::Scalar(1.44269504088896340736)) / x)
+MERCER_DERIVATIVE(log10, V(typename V::Scalar(0.43429448190325182765)) / x)
 template <class V>
 MERCER_INLINE Dual<V> log1p(Dual<V> a) {
     if (!a.live) return log1p(a.v);
     return {log1p(a.v), a.d / (V(typename V::Scalar(1)) + a.v)};
 }
-template <class V>
-MERCER_INLINE Dual<V> sin(Dual<V> a) {
-    return a.through(sin(a.v), cos(a.v));
-}
-template <class V>
-MERCER_INLINE Dual<V> cos(Dual<V> a) {
-    return a.through(cos(a.v), -sin(a.v));
-}
-template <class V>
-MERCER_INLINE Dual<V> tanh(Dual<V> a) {
-    const V t = tanh(a.v);
-    return a.through(t, V(typename V::Scalar(1)) - t * t);
-}
+MERCER_DERIVATIVE(sin, cos(x))
+MERCER_DERIVATIVE(cos, -sin(x))
+MERCER_DERIVATIVE(tanh, one - y * y)
 /// d(xʸ) = y·xʸ⁻¹ dx + xʸ·log x dy; the second term is 0 where x = 0 and y ≥ 0 (its limit, of y > 0).
 template <class V>
 MERCER_INLINE Dual<V> pow(Dual<V> a, Dual<V> b) {

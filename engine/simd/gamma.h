@@ -10,13 +10,7 @@ template <int n, class V>
 MERCER_INLINE Dual<V> polygamma(Dual<V> x) {
     return chain(x, polygamma<n>(x.v), [&] { return polygamma<n + 1>(x.v); });
 }
-template <class V>
-MERCER_INLINE Dual<V> digamma(Dual<V> x) {
-    return chain(x, digamma(x.v), [&] { return polygamma<1>(x.v); });
-}
-template <class V>
-MERCER_INLINE Dual<V> lgamma(Dual<V> x) {
-    return chain(x, lgamma(x.v), [&] { return digamma(x.v); });
-}
+MERCER_DERIVATIVE(digamma, polygamma<1>(x))
+MERCER_DERIVATIVE(lgamma, digamma(x))
 
 }  // namespace mercer::MERCER_ISA

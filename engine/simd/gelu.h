@@ -77,15 +77,7 @@ MERCER_OUTLINE Vec<T> gelu_slope_of(Vec<T> x) {
 MERCER_INLINE Vec<double> gelu(Vec<double> x) { return gelu_of(x); }
 MERCER_INLINE Vec<double> gelu_slope(Vec<double> x) { return gelu_slope_of(x); }
 
-template <class V>
-MERCER_INLINE Dual<V> gelu(Dual<V> x) {
-    return x.through(gelu(x.v), gelu_slope(x.v));
-}
-/// d gelu' = φ(x) (2 − x²)
-template <class V>
-MERCER_INLINE Dual<V> gelu_slope(Dual<V> x) {
-    const V two(typename V::Scalar(2));
-    return x.through(gelu_slope(x.v), normal_pdf(x.v) * (two - x.v * x.v));
-}
+MERCER_DERIVATIVE(gelu, gelu_slope(x))
+MERCER_DERIVATIVE(gelu_slope, normal_pdf(x) * (V(typename V::Scalar(2)) - x * x))
 
 }  // namespace mercer::MERCER_ISA

@@ -12,22 +12,15 @@ MERCER_INLINE V sigmoid(V x) {
     const V one(typename V::Scalar(1));
     return one / (one + exp(-x));
 }
-/// d sigmoid = s(1 − s): the dual of the quotient would be ∞/∞ far to the left.
-template <class V>
-MERCER_INLINE Dual<V> sigmoid(Dual<V> x) {
-    const V s = sigmoid(x.v), one(typename V::Scalar(1));
-    return x.through(s, s * (one - s));
-}
+/// The dual of the quotient would be ∞/∞ far to the left.
+MERCER_DERIVATIVE(sigmoid, (one - y) * y)
 /// log(1 + eˣ) = max(x, 0) + log1p(e^−|x|); its derivative is the sigmoid.
 template <class V>
 MERCER_INLINE V softplus(V x) {
     const V zero(typename V::Scalar(0));
     return maximum(x, zero) + log1p_exp_neg(abs(x));
 }
-template <class V>
-MERCER_INLINE Dual<V> softplus(Dual<V> x) {
-    return x.through(softplus(x.v), sigmoid(x.v));
-}
+MERCER_DERIVATIVE(softplus, sigmoid(x))
 
 /// A function at x and at −x, by one exponential: neither loses digits, however large x.
 template <class V>

@@ -75,10 +75,7 @@ MERCER_INLINE Vec<double> lgamma1p(Vec<double> a) {
     const Vec<double> y = lgamma_for<double>(a + Vec<double>(1.0));
     return select(small, a * lgamma_near_one<double>(select(small, a, Vec<double>(0.0))), y);
 }
-template <class V>
-MERCER_INLINE Dual<V> lgamma1p(Dual<V> a) {
-    return chain(a, lgamma1p(a.v), [&] { return digamma(a.v + V(1.0)); });
-}
+MERCER_DERIVATIVE(lgamma1p, digamma(x + one))
 
 /// The k-th derivative of c(a), k ≤ 2.
 template <int k>
@@ -133,12 +130,9 @@ MERCER_INLINE N deviance(N a, N e, N m) {
     return y;
 }
 
-/// E(z) = e^(z²) erfc z: E' = 2zE − 2/√π.
+/// E(z) = e^(z²) erfc z
 MERCER_INLINE Vec<double> scaled_erfc(Vec<double> z) { return erfcx<double>(z); }
-template <class V>
-MERCER_INLINE Dual<V> scaled_erfc(Dual<V> z) {
-    const V e = scaled_erfc(z.v);
-    return chain(z, e, [&] { return V(2.0) * z.v * e - V(1.12837916709551257390); });
-}
+/// E' = 2zE − 2/√π
+MERCER_DERIVATIVE(scaled_erfc, V(2.0) * x * y - V(1.12837916709551257390))
 
 }  // namespace mercer::MERCER_ISA
