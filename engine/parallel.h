@@ -25,6 +25,13 @@ MERCER_API void set_arena(tbb::detail::d1::task_arena* arena);
 /// on one thread. Throws Cancelled between pieces (engine/cancel.h). The pieces may depend on the thread count, so a body's result for item i must not
 /// depend on its piece.
 MERCER_API void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> body);
+/// The same item by item: body(i).
+template <class Body>
+void parallel_each(int64_t n, int64_t grain, Body body) {
+    parallel_for(n, grain, [&](int64_t begin, int64_t end) {
+        for (; begin < end; ++begin) body(begin);
+    });
+}
 
 /// Items of `cost` elementary operations (≈ ns) that make a piece worth handing to another thread.
 constexpr int64_t grain_for(int64_t cost_per_item) {

@@ -35,9 +35,8 @@ void multiply_planes(int64_t batch, int64_t m, int64_t k, int64_t plane, MatrixV
     for (int64_t n = 0; n < batch; ++n)
         at_x.push_back(n * k * plane), at_out.push_back(n * m * plane);
     if (bias)
-        parallel_for(batch * m, grain_for(plane / 8 + 1), [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) std::fill_n(out + i * plane, plane, bias[i % m]);
-        });
+        parallel_each(batch * m, grain_for(plane / 8 + 1),
+                      [&](int64_t i) { std::fill_n(out + i * plane, plane, bias[i % m]); });
     gemm_batched<T>(batch, m, plane, k, w, at_w.data(), {x, plane, 1}, at_x.data(), {out, plane, 1},
                     at_out.data(), bias != nullptr);
 }

@@ -120,12 +120,10 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
             }
     };
     const int64_t cost = s.batch * s.out() * s.to * row / (chunks * strips * 16);
-    parallel_for(s.groups * chunks * strips, grain_for(cost), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            const int64_t group = i / (chunks * strips), c = i / strips % chunks, o = i % strips;
-            compute(group, c * s.from / chunks, (c + 1) * s.from / chunks, o * s.to / strips,
-                    (o + 1) * s.to / strips);
-        }
+    parallel_each(s.groups * chunks * strips, grain_for(cost), [&](int64_t i) {
+        const int64_t group = i / (chunks * strips), c = i / strips % chunks, o = i % strips;
+        compute(group, c * s.from / chunks, (c + 1) * s.from / chunks, o * s.to / strips,
+                (o + 1) * s.to / strips);
     });
 }
 

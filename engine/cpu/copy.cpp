@@ -65,25 +65,23 @@ void copy_along(char* to, const char* from, int64_t size, Walk walk) {
                   reinterpret_cast<uintptr_t>(to) % 64 == 0;
     for (int a = 0; a < last; ++a) stream = stream && walk.strides[0][a] * size % 64 == 0;
     const auto kernel = copy_table().plane[std::countr_zero(uint64_t(size))];
-    parallel_for(
-        outer * bands * pieces, grain_for(std::min(band, side) * std::min(piece, cols) / 4),
-        [&](int64_t begin, int64_t end) {
-            for (int64_t item = begin; item < end; ++item) {
-                const int64_t column = item % pieces * piece, row = item / pieces % bands * band;
-                int64_t at[2];
-                walk.locate(item / pieces / bands * side + row, at);
-                const Plane p{std::min(band, side - row),
-                              std::min(piece, cols - column),
-                              last > 0 ? walk.strides[0][last - 1] : 0,
-                              walk.strides[0][last],
-                              last > 0 ? walk.strides[1][last - 1] : 0,
-                              walk.strides[1][last],
-                              turned,
-                              stream};
-                kernel(to + (at[0] + column * p.to_col) * size,
-                       from + (at[1] + column * p.from_col) * size, p);
-            }
-        });
+    parallel_each(outer * bands * pieces,
+                  grain_for(std::min(band, side) * std::min(piece, cols) / 4), [&](int64_t item) {
+                      const int64_t column = item % pieces * piece,
+                                    row = item / pieces % bands * band;
+                      int64_t at[2];
+                      walk.locate(item / pieces / bands * side + row, at);
+                      const Plane p{std::min(band, side - row),
+                                    std::min(piece, cols - column),
+                                    last > 0 ? walk.strides[0][last - 1] : 0,
+                                    walk.strides[0][last],
+                                    last > 0 ? walk.strides[1][last - 1] : 0,
+                                    walk.strides[1][last],
+                                    turned,
+                                    stream};
+                      kernel(to + (at[0] + column * p.to_col) * size,
+                             from + (at[1] + column * p.from_col) * size, p);
+                  });
 }
 
 }  // namespace

@@ -73,12 +73,10 @@ struct PackedWeights {
         blocks = (k + depth - 1) / depth;
         size = rows * depth + table.lanes;
         data = scratch.take<T>(groups * blocks * size);
-        parallel_for(groups * blocks, grain_for(rows * depth), [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i) {
-                const int64_t p = i % blocks * depth;
-                table.pack_rows(rows, std::min(depth, k - p), weights + i / blocks * rows * k + p,
-                                k, 1, data + i * size);
-            }
+        parallel_each(groups * blocks, grain_for(rows * depth), [&](int64_t i) {
+            const int64_t p = i % blocks * depth;
+            table.pack_rows(rows, std::min(depth, k - p), weights + i / blocks * rows * k + p, k, 1,
+                            data + i * size);
         });
     }
     const T* at(int64_t group, int64_t block) const {
@@ -141,11 +139,9 @@ void correlate(const Correlation<T>& x) {
                 x.scatter(area, outputs + i * count, first + i * out_plane);
     };
     const int64_t cost = x.to * k * areas[0].count() / 16;
-    parallel_for(pairs * int64_t(areas.size()), grain_for(cost), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            const int64_t pair = i / int64_t(areas.size());
-            compute(pair / x.groups, pair % x.groups, areas[size_t(i) % areas.size()]);
-        }
+    parallel_each(pairs * int64_t(areas.size()), grain_for(cost), [&](int64_t i) {
+        const int64_t pair = i / int64_t(areas.size());
+        compute(pair / x.groups, pair % x.groups, areas[size_t(i) % areas.size()]);
     });
 }
 

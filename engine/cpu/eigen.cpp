@@ -35,18 +35,14 @@ public:
         for (int64_t i = 1; i < pieces; ++i)
             for (const int64_t at : {bound(i) - 1, bound(i)}) d_[at] -= std::abs(e_[bound(i) - 1]);
         std::atomic<bool> converged{true};
-        parallel_for(pieces, grain_for(leaf * leaf * leaf), [&](int64_t begin, int64_t end) {
-            for (; begin < end; ++begin)
-                if (!solve(bound(begin), bound(begin + 1))) converged = false;
+        parallel_each(pieces, grain_for(leaf * leaf * leaf), [&](int64_t i) {
+            if (!solve(bound(i), bound(i + 1))) converged = false;
         });
         for (; pieces > 1 && converged; pieces /= 2) {
             const int64_t size = 2 * n_ / pieces;
-            parallel_for(pieces / 2, grain_for(size * size * (10 + size / 64)),
-                         [&](int64_t begin, int64_t end) {
-                             for (; begin < end; ++begin)
-                                 merge(bound(2 * begin), bound(2 * begin + 1),
-                                       bound(2 * begin + 2));
-                         });
+            parallel_each(pieces / 2, grain_for(size * size * (10 + size / 64)), [&](int64_t i) {
+                merge(bound(2 * i), bound(2 * i + 1), bound(2 * i + 2));
+            });
         }
         return converged;
     }

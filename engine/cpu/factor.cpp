@@ -26,10 +26,8 @@ void solve_panels(int64_t n, int64_t k, MatrixView<const T> t, bool lower, bool 
                   MatrixView<T> b, const Panels<T>& more = {}) {
     Scratch scratch;
     const Triangle<T> triangle(n, t, lower, unit, scratch.take<T>(n * n / 2));
-    parallel_for(triangle.blocks(), grain_for(n * factor_block / 8),
-                 [&](int64_t begin, int64_t end) {
-                     for (; begin < end; ++begin) triangle.pack(begin);
-                 });
+    parallel_each(triangle.blocks(), grain_for(n * factor_block / 8),
+                  [&](int64_t i) { triangle.pack(i); });
     const GemmTable<T>& table = gemm_kernels<T>();
     const int64_t nr = table.nr, panels = divide_up(k, nr),
                   // of them at once: in L2 with a piece of T, and all threads busy

@@ -186,12 +186,10 @@ void put_rows(const Indexed& a, DType dtype, const void* x, const void* from, vo
         return last[i] < 0 ? static_cast<const char*>(x) + (o * a.size + i) * row
                            : static_cast<const char*>(from) + (o * a.n + last[i]) * row;
     };
-    parallel_for(a.outer * a.size, grain_for(row / 64 + 1), [&](int64_t begin, int64_t end) {
-        for (int64_t item = begin; item < end; ++item) {
-            const int64_t o = item / a.size, i = item % a.size;
-            if (i + ahead < a.size) ask(source(o, i + ahead), std::min<int64_t>(row, 1024));
-            std::memcpy(static_cast<char*>(to) + item * row, source(o, i), size_t(row));
-        }
+    parallel_each(a.outer * a.size, grain_for(row / 64 + 1), [&](int64_t item) {
+        const int64_t o = item / a.size, i = item % a.size;
+        if (i + ahead < a.size) ask(source(o, i + ahead), std::min<int64_t>(row, 1024));
+        std::memcpy(static_cast<char*>(to) + item * row, source(o, i), size_t(row));
     });
 }
 

@@ -81,12 +81,10 @@ void join_parts(const Indexed& a, T identity, T* to, Run run, Join join) {
     T* more = static_cast<T*>(room.raw());
     parallel_for(size, 1 << 15,
                  [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, identity); });
-    parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t p = begin; p < end; ++p) {
-            T* table = p ? more + (p - 1) * size : to;
-            if (p) std::fill_n(table, size, identity);
-            run(table, a.n * p / parts, a.n * (p + 1) / parts);
-        }
+    parallel_each(parts, 1, [&](int64_t p) {
+        T* table = p ? more + (p - 1) * size : to;
+        if (p) std::fill_n(table, size, identity);
+        run(table, a.n * p / parts, a.n * (p + 1) / parts);
     });
     if (parts == 1) return;
     parallel_for(size, 1 << 13, [&](int64_t begin, int64_t end) {

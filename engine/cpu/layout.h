@@ -29,15 +29,13 @@ struct Walk {
     template <class Body>
     void for_pieces(int64_t piece, int64_t elements, Body body) const {
         const int64_t pieces = (cols() + piece - 1) / piece;
-        parallel_for(rows() * pieces, grain_for(std::min(piece, cols()) / elements),
-                     [&](int64_t begin, int64_t end) {
-                         for (int64_t item = begin; item < end; ++item) {
-                             int64_t offsets[max_operands];
-                             locate(item / pieces, offsets);
-                             const int64_t first = item % pieces * piece;
-                             body(offsets, first, std::min(piece, cols() - first));
-                         }
-                     });
+        parallel_each(rows() * pieces, grain_for(std::min(piece, cols()) / elements),
+                      [&](int64_t item) {
+                          int64_t offsets[max_operands];
+                          locate(item / pieces, offsets);
+                          const int64_t first = item % pieces * piece;
+                          body(offsets, first, std::min(piece, cols() - first));
+                      });
     }
 };
 

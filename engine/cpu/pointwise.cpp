@@ -96,11 +96,9 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     if (rows == 1 && cols <= piece) return block(0, 1, 0, cols);
     if (cols >= 2 * piece) {
         const int64_t pieces = (cols + piece - 1) / piece;
-        parallel_for(rows * pieces, grain_for(piece * cost / 16), [&](int64_t begin, int64_t end) {
-            for (int64_t item = begin; item < end; ++item) {
-                const int64_t col = item % pieces * piece;
-                block(item / pieces, 1, col, std::min(piece, cols - col));
-            }
+        parallel_each(rows * pieces, grain_for(piece * cost / 16), [&](int64_t item) {
+            const int64_t col = item % pieces * piece;
+            block(item / pieces, 1, col, std::min(piece, cols - col));
         });
     } else {
         parallel_for(rows, grain_for(cols * cost / 16), [&](int64_t begin, int64_t end) {

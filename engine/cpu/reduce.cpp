@@ -95,30 +95,26 @@ void reduce_chunks(const ReduceKernel& kernel, const Tensor& x, int axis, int64_
     };
     const int64_t each = out.strides()[axis], in_step = walk.strides[0][last],
                   out_step = walk.strides[1][last];
-    parallel_for(
-        lines * groups * blocks, grain_for(std::min(block, side) * piece / 8),
-        [&](int64_t begin, int64_t end) {
-            for (int64_t item = begin; item < end; ++item) {
-                const int64_t first = item % blocks * block, c = item / blocks % groups * group,
-                              count = std::min(block, side - first);
-                int64_t at[2];
-                walk.locate(item / blocks / groups, at);
-                const int64_t source = at[0] + first * in_step + c * chunk * stride,
-                              target = at[1] + first * out_step + c * each;
-                const int64_t left = std::min(n - c * chunk, group * chunk), whole = left / chunk,
-                              rest = left % chunk;
-                if (left <= chunk) {
-                    reduce(source, left, count, in_step, target, out_step);
-                } else if (count == 1 ||
-                           (rest == 0 && in_step == left && out_step == whole * each)) {
-                    reduce(source, chunk, count * whole, chunk, target, each);
-                    if (rest > 0)
-                        reduce(source + whole * chunk, rest, 1, 0, target + whole * each, each);
-                } else {
-                    for (int64_t i = 0; i < left; i += chunk)
-                        reduce(source + i, std::min(chunk, left - i), count, in_step,
-                               target + i / chunk * each, out_step);
-                }
+    parallel_each(
+        lines * groups * blocks, grain_for(std::min(block, side) * piece / 8), [&](int64_t item) {
+            const int64_t first = item % blocks * block, c = item / blocks % groups * group,
+                          count = std::min(block, side - first);
+            int64_t at[2];
+            walk.locate(item / blocks / groups, at);
+            const int64_t source = at[0] + first * in_step + c * chunk * stride,
+                          target = at[1] + first * out_step + c * each;
+            const int64_t left = std::min(n - c * chunk, group * chunk), whole = left / chunk,
+                          rest = left % chunk;
+            if (left <= chunk) {
+                reduce(source, left, count, in_step, target, out_step);
+            } else if (count == 1 || (rest == 0 && in_step == left && out_step == whole * each)) {
+                reduce(source, chunk, count * whole, chunk, target, each);
+                if (rest > 0)
+                    reduce(source + whole * chunk, rest, 1, 0, target + whole * each, each);
+            } else {
+                for (int64_t i = 0; i < left; i += chunk)
+                    reduce(source + i, std::min(chunk, left - i), count, in_step,
+                           target + i / chunk * each, out_step);
             }
         });
 }
@@ -281,28 +277,24 @@ std::array<Tensor, 2> moments(const Tensor& x, unsigned axes, bool with_mean) {
     visit(x.dtype(), [&]<class T>(T) {
         const T* const part = static_cast<const T*>(parts.raw());
         const T(*const mean)[2] = static_cast<const T(*)[2]>(near.raw());
-        parallel_for(results, grain_for(2 * pieces), [&](int64_t begin, int64_t end) {
-            const double tail = double(n - (chunks - 1) * variance_chunk);
-            const auto size = [&](int64_t c) {
-                return (c + 1) % chunks ? double(variance_chunk) : tail;
-            };
-            for (int64_t k = begin; k < end; ++k) {
-                const T* const p = part + k * pieces;
-                const T(*const m)[2] = mean + k * pieces;
-                const double first = double(m[0][0]);
-                const auto apart = [&](int64_t c) {
-                    return double(m[c][0]) - first + double(m[c][1]);
-                };
-                double sum = 0, square = 0;
-                for (int64_t c = 0; c < pieces; ++c) sum += size(c) * apart(c);
-                const double centre = sum / double(n * (pieces / chunks));
-                for (int64_t c = 0; c < pieces; ++c) {
-                    const double d = apart(c) - centre;
-                    square += double(p[c]) + size(c) * d * d;
-                }
-                static_cast<T*>(middle.raw())[k] = T(first + centre);
-                static_cast<T*>(squares.raw())[k] = T(square);
+        const double tail = double(n - (chunks - 1) * variance_chunk);
+        const auto size = [&](int64_t c) {
+            return (c + 1) % chunks ? double(variance_chunk) : tail;
+        };
+        parallel_each(results, grain_for(2 * pieces), [&](int64_t k) {
+            const T* const p = part + k * pieces;
+            const T(*const m)[2] = mean + k * pieces;
+            const double first = double(m[0][0]);
+            const auto apart = [&](int64_t c) { return double(m[c][0]) - first + double(m[c][1]); };
+            double sum = 0, square = 0;
+            for (int64_t c = 0; c < pieces; ++c) sum += size(c) * apart(c);
+            const double centre = sum / double(n * (pieces / chunks));
+            for (int64_t c = 0; c < pieces; ++c) {
+                const double d = apart(c) - centre;
+                square += double(p[c]) + size(c) * d * d;
             }
+            static_cast<T*>(middle.raw())[k] = T(first + centre);
+            static_cast<T*>(squares.raw())[k] = T(square);
         });
     });
     return {kept_view(middle, x, axes), kept_view(squares, x, axes)};

@@ -129,9 +129,8 @@ namespace {
 /// Calls body(part, k) for k in [0, count), the parts on several threads, each in ascending k.
 template <class Body>
 void for_parts(int64_t parts, int64_t count, Body body) {
-    parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t p = begin; p < end; ++p)
-            for (int64_t k = count * p / parts; k < count * (p + 1) / parts; ++k) body(p, k);
+    parallel_each(parts, 1, [&](int64_t p) {
+        for (int64_t k = count * p / parts; k < count * (p + 1) / parts; ++k) body(p, k);
     });
 }
 
@@ -174,26 +173,21 @@ void sort_ids(const int64_t* ids, int64_t count, int64_t n, int64_t* offsets, in
     for_parts(parts, count, [=](int64_t p, int64_t k) {
         entries[next[p * buckets + (ids[k] >> shift)]++] = {uint32_t(ids[k]), uint32_t(k)};
     });
-    parallel_for(buckets, grain_for(count / buckets * 4 + (int64_t{1} << shift)),
-                 [&](int64_t begin, int64_t end) {
-                     for (int64_t b = begin; b < end; ++b) {
-                         const int64_t low = b << shift,
-                                       width = std::min(n - low, int64_t{1} << shift),
-                                       first = begins[b];
-                         Scratch scratch;
-                         int64_t* place = scratch.take<int64_t>(width);
-                         std::fill_n(place, width, 0);
-                         for (int64_t i = first; i < begins[b + 1]; ++i)
-                             ++place[entries[i].id - low];
-                         int64_t total = first;
-                         for (int64_t i = 0; i < width; ++i) {
-                             offsets[low + i] = total;
-                             total += std::exchange(place[i], total);
-                         }
-                         for (int64_t i = first; i < begins[b + 1]; ++i)
-                             order[place[entries[i].id - low]++] = entries[i].k;
-                     }
-                 });
+    parallel_each(buckets, grain_for(count / buckets * 4 + (int64_t{1} << shift)), [&](int64_t b) {
+        const int64_t low = b << shift, width = std::min(n - low, int64_t{1} << shift),
+                      first = begins[b];
+        Scratch scratch;
+        int64_t* place = scratch.take<int64_t>(width);
+        std::fill_n(place, width, 0);
+        for (int64_t i = first; i < begins[b + 1]; ++i) ++place[entries[i].id - low];
+        int64_t total = first;
+        for (int64_t i = 0; i < width; ++i) {
+            offsets[low + i] = total;
+            total += std::exchange(place[i], total);
+        }
+        for (int64_t i = first; i < begins[b + 1]; ++i)
+            order[place[entries[i].id - low]++] = entries[i].k;
+    });
     offsets[n] = count;
 }
 

@@ -32,11 +32,9 @@ void symmetric_times(int64_t k, const T* a, int64_t row, const T* x, T* y, T* pa
         kernels.multiply(s * strip, std::min(k, (s + 1) * strip), a, row, x, parts + s * k);
     };
     // A long strip with a short one, so that every piece costs the same and stays in its thread's cache from step to step.
-    parallel_for(pairs, divide_up(pairs, thread_count()), [&](int64_t begin, int64_t end) {
-        for (; begin < end; ++begin) {
-            one_strip(begin);
-            if (strips - 1 - begin != begin) one_strip(strips - 1 - begin);
-        }
+    parallel_each(pairs, divide_up(pairs, thread_count()), [&](int64_t i) {
+        one_strip(i);
+        if (strips - 1 - i != i) one_strip(strips - 1 - i);
     });
     std::fill_n(y, k, T(0));
     const T one(1);
