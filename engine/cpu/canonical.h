@@ -44,6 +44,14 @@ inline constexpr int64_t lower_end<int64_t> = INT64_MIN;
 MERCER_JOIN(MaxOp, lower_end<T>, maximum(a, b))
 MERCER_JOIN(MinOp, upper_end<T>, minimum(a, b))
 
+/// body(n) for the constant n that `count` is, from 1 to `most`.
+template <int most, class Body>
+MERCER_INLINE void with_constant(int64_t count, Body body) {
+    if constexpr (most > 1)
+        if (count < most) return with_constant<most - 1>(count, body);
+    body(std::integral_constant<int, most>());
+}
+
 template <class T>
 MERCER_INLINE T first_lane(Vec<T> v) {
 #if MERCER_SIMD == MERCER_SIMD_SCALAR

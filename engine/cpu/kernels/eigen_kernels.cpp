@@ -69,19 +69,10 @@ void multiply(int64_t first, int64_t last, const T* a, int64_t a_row, const T* x
     for (int64_t j = 0; j < first; ++j) sums[j] = T(0);
     int64_t i = first;
     for (; i + group <= last; i += group) multiply_group<group>(i, a, a_row, x, sums);
-    switch (last - i) {
-#define MERCER_ROWS(n) \
-    case n: return multiply_group<n>(i, a, a_row, x, sums);
-        MERCER_ROWS(1)
-        MERCER_ROWS(2)
-        MERCER_ROWS(3)
-        MERCER_ROWS(4)
-        MERCER_ROWS(5)
-        MERCER_ROWS(6)
-        MERCER_ROWS(7)
-#undef MERCER_ROWS
-        default:;
-    }
+    if (i < last)
+        with_constant<group - 1>(last - i, [&](auto rows) MERCER_STEP {
+            multiply_group<rows.value>(i, a, a_row, x, sums);
+        });
 }
 
 template <int rows, class T>

@@ -148,14 +148,6 @@ void taps_down(const PlaneWalk<T>& x, int64_t k, const T* g, int64_t g_row, cons
         sum.keep();
     }
 }
-/// The same for a number that is known only now, at most `most`.
-template <class T, int most>
-MERCER_INLINE void taps_down(const PlaneWalk<T>& x, int64_t k, int64_t taps, const T* g,
-                             int64_t g_row, const T* soon_g, T* lanes) {
-    if constexpr (most > 1)
-        if (taps < most) return taps_down<T, most - 1>(x, k, taps, g, g_row, soon_g, lanes);
-    taps_down<T, most>(x, k, g, g_row, soon_g, lanes);
-}
 
 template <class T, bool asks>
 void squares_down(const PlaneWalk<T>& x, const T* g, int64_t g_row, const T* soon_g, T* lanes) {
@@ -178,7 +170,9 @@ void correlate_weights(const PlaneWalk<T>& x, const T* g, int64_t g_row, const T
     int64_t parts = (x.taps + most - 1) / most;
     for (int64_t k = 0; k < x.taps; --parts) {
         const int64_t count = (x.taps - k + parts - 1) / parts;
-        taps_down<T, most>(x, k, count, g, g_row, soon_g, lanes);
+        with_constant<most>(count, [&](auto part) MERCER_STEP {
+            taps_down<T, part.value>(x, k, g, g_row, soon_g, lanes);
+        });
         k += count;
     }
 }

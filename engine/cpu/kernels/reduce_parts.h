@@ -160,16 +160,10 @@ struct Columns {
             const T* const next = rows > now           ? row + now * step
                                   : after < n && after ? x + after * stride
                                                        : row;
-            if (fresh)
-                now == 4   ? pass<4, true>(row, step, to, next)
-                : now == 3 ? pass<3, true>(row, step, to, next)
-                : now == 2 ? pass<2, true>(row, step, to, next)
-                           : pass<1, true>(row, step, to, next);
-            else
-                now == 4   ? pass<4, false>(row, step, to, next)
-                : now == 3 ? pass<3, false>(row, step, to, next)
-                : now == 2 ? pass<2, false>(row, step, to, next)
-                           : pass<1, false>(row, step, to, next);
+            with_constant<4>(now, [&](auto n) MERCER_STEP {
+                fresh ? pass<n.value, true>(row, step, to, next)
+                      : pass<n.value, false>(row, step, to, next);
+            });
             fresh = false, rows -= now, row += now * step;
         }
     }
