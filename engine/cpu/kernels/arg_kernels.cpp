@@ -5,20 +5,11 @@
 namespace mercer::MERCER_ISA {
 namespace {
 
-struct Greater {
-    using Join = MaxOp;
-    template <class T>
-    static MERCER_INLINE Mask<T> beats(Vec<T> a, Vec<T> b) {
-        return a > b || (is_nan(a) && !is_nan(b));
-    }
-};
-struct Smaller {
-    using Join = MinOp;
-    template <class T>
-    static MERCER_INLINE Mask<T> beats(Vec<T> a, Vec<T> b) {
-        return a < b || (is_nan(a) && !is_nan(b));
-    }
-};
+/// Whether a, met after b, takes its place.
+template <class Op, class T>
+MERCER_INLINE Mask<T> beats(Vec<T> a, Vec<T> b) {
+    return (std::is_same_v<Op, MaxOp> ? a > b : a < b) || (is_nan(a) && !is_nan(b));
+}
 
 // The first i with x_i = value, or with x_i NaN if value is.
 template <class T>
@@ -60,7 +51,7 @@ MERCER_INLINE void put_places(Vec<Index> at, int64_t* to, int64_t step, int rows
         for (int r = 0; r < rows; ++r) to[r * step] = places[r];
 }
 
-template <class Way, class T>
+template <class Op, class T>
 void run(const cpu::ReduceArgs& args) {
     if (short_rows<T>(args.n, args.count))
         return turned_rows(
@@ -70,7 +61,7 @@ void run(const cpu::ReduceArgs& args) {
                 Vec<T> best = v[0];
                 Vec<Index> at(Index(0));
                 for (int i = 1; i < n; ++i) {
-                    const Mask<T> better = Way::beats(v[i], best);
+                    const Mask<T> better = beats<Op>(v[i], best);
                     best = select(better, v[i], best);
                     at = select(better.template as<Index>(), Vec<Index>(Index(i)), at);
                 }
@@ -82,15 +73,15 @@ void run(const cpu::ReduceArgs& args) {
             });
     for (int64_t k = 0; k < args.count; ++k) {
         const T* x = static_cast<const T*>(args.x) + k * args.step;
-        const T best = joined_run<typename Way::Join>(x, args.n, Way::Join::template identity<T>,
-                                                      [](Vec<T> v) MERCER_STEP { return v; });
+        const T best = joined_run<Op>(x, args.n, Op::template identity<T>,
+                                      [](Vec<T> v) MERCER_STEP { return v; });
         static_cast<int64_t*>(args.out)[k * args.out_step] = find(x, args.n, best);
         if (args.extra) static_cast<T*>(args.extra)[k * args.out_step] = best;
     }
 }
 
 /// Rows i … i + rows − 1 of some columns, one after the other, against the best so far and where it is.
-template <class Way, int rows, class T, class Index>
+template <class Op, int rows, class T, class Index>
 MERCER_INLINE void meet(const T* row, int64_t stride, int64_t i, int cols, T* best, Index* at) {
     constexpr int lanes = Vec<T>::lanes;
     const auto step = [&](int c, int count) MERCER_STEP {
@@ -100,7 +91,7 @@ MERCER_INLINE void meet(const T* row, int64_t stride, int64_t i, int cols, T* be
             const T* p = row + k * stride + c;
             if (rows > 1) __builtin_prefetch(p + rows * stride, 0, 2);
             const Vec<T> v = count == lanes ? Vec<T>::load(p) : Vec<T>::load(p, count, T(0));
-            const Mask<T> better = Way::beats(v, b);
+            const Mask<T> better = beats<Op>(v, b);
             b = select(better, v, b);
             where = select(better.template as<Index>(), Vec<Index>(Index(i + k)), where);
         }
@@ -112,7 +103,7 @@ MERCER_INLINE void meet(const T* row, int64_t stride, int64_t i, int cols, T* be
     if (c < cols) step(c, cols - c);
 }
 
-template <class Way, class T>
+template <class Op, class T>
 void columns(const cpu::ReduceArgs& args) {
     using Index = typename IntOf<T>::type;
     constexpr int width = int(4096 / sizeof(T));
@@ -125,8 +116,8 @@ void columns(const cpu::ReduceArgs& args) {
         int64_t i = 1;
         // Several at a time where rows are far apart; memory in a row is best read in its order.
         for (; args.stride > width && i + 4 <= args.n; i += 4)
-            meet<Way, 4>(x + i * args.stride, args.stride, i, cols, best, at);
-        for (; i < args.n; ++i) meet<Way, 1>(x + i * args.stride, args.stride, i, cols, best, at);
+            meet<Op, 4>(x + i * args.stride, args.stride, i, cols, best, at);
+        for (; i < args.n; ++i) meet<Op, 1>(x + i * args.stride, args.stride, i, cols, best, at);
         for (int c = 0; c < cols; ++c) {
             static_cast<int64_t*>(args.out)[(c0 + c) * args.out_step] = at[c];
             if (args.extra) static_cast<T*>(args.extra)[(c0 + c) * args.out_step] = best[c];
@@ -134,16 +125,16 @@ void columns(const cpu::ReduceArgs& args) {
     }
 }
 
-#define MERCER_KERNEL(Way, T) \
-    { run<Way, T>, columns<Way, T> }
-#define MERCER_ALL(Way)                                                                     \
-    {                                                                                       \
-        MERCER_KERNEL(Way, float), MERCER_KERNEL(Way, double), MERCER_KERNEL(Way, int32_t), \
-            MERCER_KERNEL(Way, int64_t)                                                     \
+#define MERCER_KERNEL(Op, T) \
+    { run<Op, T>, columns<Op, T> }
+#define MERCER_ALL(Op)                                                                   \
+    {                                                                                    \
+        MERCER_KERNEL(Op, float), MERCER_KERNEL(Op, double), MERCER_KERNEL(Op, int32_t), \
+            MERCER_KERNEL(Op, int64_t)                                                   \
     }
 
 }  // namespace
 
-extern const cpu::ArgTable arg_table = {{MERCER_ALL(Greater), MERCER_ALL(Smaller)}};
+extern const cpu::ArgTable arg_table = {{MERCER_ALL(MaxOp), MERCER_ALL(MinOp)}};
 
 }  // namespace mercer::MERCER_ISA
