@@ -6,30 +6,19 @@ namespace mercer::MERCER_ISA {
 namespace {
 
 // What is joined, and a value that does not change the join.
-struct Itself {
-    template <class Op, class T>
-    static constexpr T fill = Op::template identity<T>;
-    template <class T>
-    static MERCER_INLINE Vec<T> of(Vec<T> v) {
-        return v;
-    }
-};
-struct Magnitude {
-    template <class Op, class T>
-    static constexpr T fill = T(0);
-    template <class T>
-    static MERCER_INLINE Vec<T> of(Vec<T> v) {
-        return abs(v);
-    }
-};
-struct Squared {
-    template <class Op, class T>
-    static constexpr T fill = T(0);
-    template <class T>
-    static MERCER_INLINE Vec<T> of(Vec<T> v) {
-        return v * v;
-    }
-};
+#define MERCER_TERM(Name, neutral, term)           \
+    struct Name {                                  \
+        template <class Op, class T>               \
+        static constexpr T fill = neutral;         \
+        template <class T>                         \
+        static MERCER_INLINE Vec<T> of(Vec<T> v) { \
+            return term;                           \
+        }                                          \
+    };
+MERCER_TERM(Itself, Op::template identity<T>, v)
+MERCER_TERM(Magnitude, T(0), abs(v))
+MERCER_TERM(Squared, T(0), (v * v))
+#undef MERCER_TERM
 
 template <class Op, class Of, class T>
 void run(const cpu::ReduceArgs& args) {
