@@ -219,12 +219,8 @@ int64_t lu(int64_t rows, int64_t columns, T* a, int64_t a_col, int64_t* pivots) 
         const Largest<T> largest = update_column(rows, j, a, a_col, column);
         pivots[j] = largest.at;
         if (!(largest.size > T(0))) return j;
-        for (int64_t c = 0; largest.at != j && c < columns; ++c) {
-            T *one = a + c * a_col + j, *other = a + c * a_col + largest.at;
-            const T kept = *one;
-            *one = *other;
-            *other = kept;
-        }
+        for (int64_t c = 0; largest.at != j && c < columns; ++c)
+            std::swap(a[c * a_col + j], a[c * a_col + largest.at]);
         divide(column + j + 1, rows - j - 1, Vec<T>(column[j]));
     }
     return columns;

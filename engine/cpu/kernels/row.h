@@ -85,11 +85,9 @@ struct PlainMax : MaxOp {
 template <class T>
 MERCER_INLINE T largest_of(const T* x, int64_t n) {
     Canonical<T, PlainMax> largest;
-    canonical_run<T>(
-        n,
-        [&](int64_t i, int count, Vec<T>& part)
-            MERCER_STEP { part = PlainMax::join(part, load(x + i, count, MaxOp::identity<T>)); },
-        largest);
+    canonical_for(largest, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+        part = PlainMax::join(part, load(x + i, count, MaxOp::identity<T>));
+    });
     return largest.total();
 }
 

@@ -189,10 +189,7 @@ void rows(const cpu::ScanArgs& args) {
             one.carry = &carry;
             carry = T(0);
         }
-        if (args.reverse)
-            scan_row<Op, T, true>(one);
-        else
-            scan_row<Op, T, false>(one);
+        args.reverse ? scan_row<Op, T, true>(one) : scan_row<Op, T, false>(one);
     }
 }
 

@@ -117,11 +117,7 @@ Item* radix_sort(Item* x, Item* spare, int64_t n) {
         uint32_t* place = counts[b];
         if (place[int(x[0] >> shift) & 255] == uint32_t(n)) continue;  // all alike
         uint32_t begin = 0;
-        for (int d = 0; d < 256; ++d) {
-            const uint32_t count = place[d];
-            place[d] = begin;
-            begin += count;
-        }
+        for (int d = 0; d < 256; ++d) begin += std::exchange(place[d], begin);
         for (int64_t i = 0; i < n; ++i) spare[place[int(x[i] >> shift) & 255]++] = x[i];
         std::swap(x, spare);
     }
@@ -273,10 +269,7 @@ MERCER_INLINE void top_of(const T* x, int64_t n, int64_t k, void* items, void* o
 template <class T>
 void top(const void* from, int64_t n, int64_t k, bool descending, void* items, void* spare) {
     const T* x = static_cast<const T*>(from);
-    if (descending)
-        top_of<true>(x, n, k, items, spare);
-    else
-        top_of<false>(x, n, k, items, spare);
+    descending ? top_of<true>(x, n, k, items, spare) : top_of<false>(x, n, k, items, spare);
 }
 
 template <class T>
