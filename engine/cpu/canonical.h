@@ -8,8 +8,6 @@
 
 #include "engine/simd/vec.h"
 
-#define MERCER_STEP __attribute__((always_inline))
-
 namespace mercer::MERCER_ISA {
 
 inline constexpr int canonical_lanes = 64;

@@ -82,7 +82,7 @@ MERCER_INLINE void sweep(const Row<T, n>& row, int64_t count, bool stream, T* co
     int64_t c = 0;
     for (; c + lanes <= count; c += lanes) {
         values(
-            [&](int k) __attribute__((always_inline)) {
+            [&](int k) MERCER_STEP {
                 if (lanes > 1 && stream) row.prefetch(k, c + fetch_ahead<T>);
                 return row.load(k, c);
             },
@@ -104,8 +104,7 @@ MERCER_INLINE void sweep(const Row<T, n>& row, int64_t count, bool stream, T* co
     }
     if (c == count) return;
     const int rest = int(count - c);
-    values(
-        [&](int k) __attribute__((always_inline)) { return row.load(k, c, rest); }, y);
+    values([&](int k) MERCER_STEP { return row.load(k, c, rest); }, y);
 #pragma GCC unroll 4
     for (int j = 0; j < results; ++j) y[j].store(out[j] + c, rest);
 }
@@ -114,6 +113,14 @@ MERCER_INLINE void sweep(const Row<T, n>& row, int64_t count, bool stream, T* co
 template <class T>
 MERCER_INLINE T* place(const cpu::PointwiseArgs& a, int j, int64_t r, int64_t c) {
     return static_cast<T*>(a.out[j]) + r * a.out_row + c;
+}
+/// Result j alone.
+template <class T, int n, class Value>
+MERCER_INLINE void sweep_one(const cpu::PointwiseArgs& a, int j, const Row<T, n>& row, int64_t r,
+                             int64_t c, int64_t count, Value value) {
+    T* const out[1] = {place<T>(a, j, r, c)};
+    sweep<T, 1>(row, count, a.stream, out,
+                [&](auto load, Vec<T>(&y)[1]) MERCER_STEP { y[0] = value(load); });
 }
 
 template <class Op>
@@ -127,19 +134,14 @@ requires(__is_empty(Op)) MERCER_INLINE Op op_from(const void*) { return Op{}; }
 template <class Op, int n, class T>
 MERCER_FLATTEN void pointwise_forward(const cpu::PointwiseArgs& a) {
     const auto& op = op_from<Op>(a.state);
-    for_rows<T, n>(
-        a, [&](const Row<T, n>& row, int64_t r, int64_t c, int64_t count)
-               __attribute__((always_inline)) {
-                   T* const out[1] = {place<T>(a, 0, r, c)};
-                   sweep<T, 1>(
-                       row, count, a.stream,
-                       out, [&](auto load, Vec<T>(&y)[1]) __attribute__((always_inline)) {
-                           Vec<T> x[n];
+    for_rows<T, n>(a, [&](const Row<T, n>& row, int64_t r, int64_t c, int64_t count) MERCER_STEP {
+        sweep_one(a, 0, row, r, c, count, [&](auto load) MERCER_STEP {
+            Vec<T> x[n];
 #pragma GCC unroll 4
-                           for (int k = 0; k < n; ++k) x[k] = load(k);
-                           y[0] = apply(op, x);
-                       });
-               });
+            for (int k = 0; k < n; ++k) x[k] = load(k);
+            return apply(op, x);
+        });
+    });
     if (a.stream) stream_fence();
 }
 
@@ -172,70 +174,58 @@ MERCER_FLATTEN void pointwise_backward(const cpu::PointwiseArgs& a) {
     const auto& op = op_from<Op>(a.state);
     bool all = true;
     for (int j = 0; j < n; ++j) all = all && a.out[j];
-    using Operands = Row<T, n + 2>;
-    for_rows<T, n + 2>(
-        a, [&](const Operands& row, int64_t r, int64_t c, int64_t count)
-               __attribute__((always_inline)) {
-                   if (all) {
-                       T* out[n];
-                       for (int j = 0; j < n; ++j) out[j] = place<T>(a, j, r, c);
-                       return sweep<T, n>(
-                           row, count, a.stream,
-                           out, [&](auto load, Vec<T>(&d)[n]) __attribute__((always_inline)) {
-                               const Saved<Op, n, T> s(load);
-                               d[0] = s.g * partial<0>(op, s.x, s.y);
-                               if constexpr (n > 1) d[1] = s.g * partial<1>(op, s.x, s.y);
-                               if constexpr (n > 2) d[2] = s.g * partial<2>(op, s.x, s.y);
-                               if constexpr (n > 3) d[3] = s.g * partial<3>(op, s.x, s.y);
-                           });
-                   }
-                   const auto one = [&]<int j>() __attribute__((always_inline)) {
-                       if (!a.out[j]) return;
-                       T* const out[1] = {place<T>(a, j, r, c)};
-                       sweep<T, 1>(
-                           row, count, a.stream,
-                           out, [&](auto load, Vec<T>(&d)[1]) __attribute__((always_inline)) {
-                               const Saved<Op, n, T> s(load);
-                               d[0] = s.g * partial<j>(op, s.x, s.y);
-                           });
-                   };
-                   if constexpr (n > 1) one.template operator()<0>(), one.template operator()<1>();
-                   if constexpr (n > 2) one.template operator()<2>();
-                   if constexpr (n > 3) one.template operator()<3>();
-               });
+    for_rows<T, n + 2>(a, [&](const auto& row, int64_t r, int64_t c, int64_t count) MERCER_STEP {
+        if (all) {
+            T* out[n];
+            for (int j = 0; j < n; ++j) out[j] = place<T>(a, j, r, c);
+            return sweep<T, n>(row, count, a.stream, out,
+                               [&](auto load, Vec<T>(&d)[n]) MERCER_STEP {
+                                   const Saved<Op, n, T> s(load);
+                                   d[0] = s.g * partial<0>(op, s.x, s.y);
+                                   if constexpr (n > 1) d[1] = s.g * partial<1>(op, s.x, s.y);
+                                   if constexpr (n > 2) d[2] = s.g * partial<2>(op, s.x, s.y);
+                                   if constexpr (n > 3) d[3] = s.g * partial<3>(op, s.x, s.y);
+                               });
+        }
+        const auto one = [&]<int j>() MERCER_STEP {
+            if (!a.out[j]) return;
+            sweep_one(a, j, row, r, c, count, [&](auto load) MERCER_STEP {
+                const Saved<Op, n, T> s(load);
+                return s.g * partial<j>(op, s.x, s.y);
+            });
+        };
+        if constexpr (n > 1) one.template operator()<0>(), one.template operator()<1>();
+        if constexpr (n > 2) one.template operator()<2>();
+        if constexpr (n > 3) one.template operator()<3>();
+    });
     if (a.stream) stream_fence();
 }
 
 template <class Op, int n, class T>
 MERCER_FLATTEN void pointwise_second(const cpu::PointwiseArgs& a) {
     const auto& op = op_from<Op>(a.state);
-    using Operands = Row<T, 2 * n + 2>;
     for_rows<T, 2 * n + 2>(
-        a, [&](const Operands& row, int64_t r, int64_t c, int64_t count)
-               __attribute__((always_inline)) {
-                   // Result 0 is ∂/∂g, 1 + j is ∂/∂x_j.
-                   const auto one = [&]<int result>() __attribute__((always_inline)) {
-                       if (!a.out[result]) return;
-                       T* const out[1] = {place<T>(a, result, r, c)};
-                       sweep<T, 1>(
-                           row, count, a.stream,
-                           out, [&](auto load, Vec<T>(&d)[1]) __attribute__((always_inline)) {
-                               const Saved<Op, n, T> s(load);
-                               Vec<T> direction[n];
+        a, [&](const auto& row, int64_t r, int64_t c, int64_t count) MERCER_STEP {
+            // Result 0 is ∂/∂g, 1 + j is ∂/∂x_j.
+            const auto one = [&]<int result>() MERCER_STEP {
+                if (!a.out[result]) return;
+                sweep_one(a, result, row, r, c, count, [&](auto load) MERCER_STEP {
+                    const Saved<Op, n, T> s(load);
+                    Vec<T> direction[n];
 #pragma GCC unroll 4
-                               for (int k = 0; k < n; ++k) direction[k] = load(2 + n + k);
-                               if constexpr (result == 0)
-                                   d[0] = directional(op, s.x, s.y, direction);
-                               else
-                                   d[0] = s.g * second<result - 1>(op, s.x, s.y, direction).d;
-                           });
-                   };
-                   one.template operator()<0>();
-                   one.template operator()<1>();
-                   if constexpr (n > 1) one.template operator()<2>();
-                   if constexpr (n > 2) one.template operator()<3>();
-                   if constexpr (n > 3) one.template operator()<4>();
-               });
+                    for (int k = 0; k < n; ++k) direction[k] = load(2 + n + k);
+                    if constexpr (result == 0)
+                        return directional(op, s.x, s.y, direction);
+                    else
+                        return s.g * second<result - 1>(op, s.x, s.y, direction).d;
+                });
+            };
+            one.template operator()<0>();
+            one.template operator()<1>();
+            if constexpr (n > 1) one.template operator()<2>();
+            if constexpr (n > 2) one.template operator()<3>();
+            if constexpr (n > 3) one.template operator()<4>();
+        });
     if (a.stream) stream_fence();
 }
 

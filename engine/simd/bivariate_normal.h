@@ -75,7 +75,7 @@ MERCER_INLINE Vec<double> bivariate_strong(Vec<double> x, Vec<double> y, Vec<dou
     const Vec<double> d = (Vec<double>(12.0) - hk) * Vec<double>(0.0625);
     const Vec<double> third(1.0 / 3), fifth(0.2), d5 = one - d * bs * fifth;
     const Vec<double> root = sqrt(as);
-    const auto weight = [&](Vec<double> xs) __attribute__((always_inline)) {
+    const auto weight = [&](Vec<double> xs) MERCER_STEP {
         const Vec<double> e = (bs / xs + hk) * -half;
         return select(e > limit, exp(e), zero);
     };

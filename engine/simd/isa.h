@@ -61,6 +61,9 @@
 #define MERCER_OUTLINE __attribute__((noinline))
 #endif
 
+// A lambda that is inlined always.
+#define MERCER_STEP __attribute__((always_inline))
+
 // A kernel into which everything it calls is inlined, a map's lambda included.
 #define MERCER_FLATTEN __attribute__((flatten))
 

@@ -14,7 +14,7 @@ void choose(const cpu::PointwiseArgs& args) {
         const T* a = static_cast<const T*>(args.in[1]) + r * args.in_row[1];
         const T* b = static_cast<const T*>(args.in[2]) + r * args.in_row[2];
         T* __restrict to = static_cast<T*>(args.out[0]) + r * args.out_row;
-        const auto one = [](uint8_t mask, T x, T y) __attribute__((always_inline)) {
+        const auto one = [](uint8_t mask, T x, T y) MERCER_STEP {
             const T chosen = T(0) - T(mask != 0);
             return T((x & chosen) | (y & ~chosen));
         };

@@ -87,8 +87,7 @@ template <class T>
 void substitute(int64_t rows, int64_t n, const T* t, int64_t t_row, int64_t t_col, bool unit, T* b,
                 int64_t b_row, int64_t panels, int64_t apart) {
     constexpr int lanes = Vec<T>::lanes;
-    const auto across = [&]<int count>(std::integral_constant<int, count>, int64_t i)
-        __attribute__((always_inline)) {
+    const auto across = [&]<int count>(std::integral_constant<int, count>, int64_t i) MERCER_STEP {
         for (int64_t p = 0; p < panels; ++p) {
             T* const x = b + p * apart;
             int64_t c = 0;
@@ -162,8 +161,7 @@ MERCER_INLINE Largest<T> update_column(int64_t rows, int64_t j, T* a, int64_t a_
     T* column = a + j * a_col;
     Vec<T> best(T(-1));
     Vec<Index> at(Index(0));
-    const auto meet = [&]<int n>(std::integral_constant<int, n>, int64_t i, int count)
-        __attribute__((always_inline)) {
+    const auto meet = [&]<int n>(std::integral_constant<int, n>, int64_t i, int count) MERCER_STEP {
         Vec<T> sum[n];
         const int each = n > 1 ? lanes : count;
         for (int w = 0; w < n; ++w) sum[w] = load(column + i + w * lanes, each, T(0));

@@ -185,7 +185,7 @@ MERCER_INLINE Key bar_of(const T* x, int64_t n, int64_t k) {
     alignas(64) T first[most];
     for (int i = 0; i < groups; i += lanes) Vec<T>(last).store(first + i);
     for (int64_t i0 = 0; i0 < n; i0 += groups) {
-        const auto take = [&](int i, Vec<T> v) __attribute__((always_inline)) {
+        const auto take = [&](int i, Vec<T> v) MERCER_STEP {
             const Vec<T> f = Vec<T>::load(first + i);
             select(not_after<descending>(v, f), v, f).store(first + i);
         };
@@ -236,7 +236,7 @@ MERCER_INLINE void top_of(const T* x, int64_t n, int64_t k, void* items, void* o
         if (held == k) bar = key_in<T>(best[k - 1]);
     };
     // Whether one of x[from, from + size) might be below the bar; size is a multiple of the lanes.
-    const auto may_pass = [&](int64_t from, int size) __attribute__((always_inline)) {
+    const auto may_pass = [&](int64_t from, int size) MERCER_STEP {
         if (held < enough || bar > last) return true;
         const Vec<T> limit(element_of<T>(bar, descending));
         Mask<T> passes = not_after<descending>(Vec<T>::load(x + from), limit);

@@ -234,7 +234,7 @@ MERCER_OUTLINE Vec<double> polygamma_for(Vec<double> x) {
     const Vec<double> zero(0.0), one(1.0), limit(sizeof(T) == 8 ? 12.0 : 6.0);
     const Mask<double> left = x < zero;
     Vec<double> y = select(left, one - x, x), s = zero, first = zero;
-    const auto step = [&](Mask<double> more) __attribute__((always_inline)) {
+    const auto step = [&](Mask<double> more) MERCER_STEP {
         Vec<double> p = y * y;
         for (int i = 1; i < n; ++i) p *= y;
         y = select(more, y + one, y);

@@ -68,8 +68,7 @@ MERCER_INLINE Vec<T> any_logarithm(Vec<T> x, F sum) {
 template <class T>
 MERCER_INLINE Vec<T> log(Vec<T> x) {
     return any_logarithm(
-        x, [](Vec<T> k, Vec<T> f)
-               __attribute__((always_inline)) { return log_sum(k, f, Vec<T>(T(0))); });
+        x, [](Vec<T> k, Vec<T> f) MERCER_STEP { return log_sum(k, f, Vec<T>(T(0))); });
 }
 
 /// log(1 + f) − f.
@@ -86,14 +85,13 @@ struct Base {
 };
 template <class T>
 MERCER_INLINE Vec<T> log_to(Base<T> b, Vec<T> x) {
-    return any_logarithm(
-        x, [&](Vec<T> k, Vec<T> f) __attribute__((always_inline)) {
-            const Vec<T> unit(b.unit), w = log_rest(f), t = f * unit;
-            Vec<T> rest = fma(f, Vec<T>(b.unit_low), fma(f, unit, -t));
-            rest = fma(w, unit, fma(k, Vec<T>(b.two_low), rest));
-            const Vec<T> high = k * Vec<T>(b.two), s = high + t;  // |high| ≥ |t| or high = 0
-            return s + (((high - s) + t) + rest);
-        });
+    return any_logarithm(x, [&](Vec<T> k, Vec<T> f) MERCER_STEP {
+        const Vec<T> unit(b.unit), w = log_rest(f), t = f * unit;
+        Vec<T> rest = fma(f, Vec<T>(b.unit_low), fma(f, unit, -t));
+        rest = fma(w, unit, fma(k, Vec<T>(b.two_low), rest));
+        const Vec<T> high = k * Vec<T>(b.two), s = high + t;  // |high| ≥ |t| or high = 0
+        return s + (((high - s) + t) + rest);
+    });
 }
 MERCER_INLINE Vec<float> log2(Vec<float> x) {
     return log_to(Base<float>{0x1.715476p0f, 0x1.4ae0cp-26f, 0x1p0f, 0x0p0f}, x);
