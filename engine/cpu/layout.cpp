@@ -24,26 +24,24 @@ void Walk::locate(int64_t row, int64_t* offsets) const {
 Walk plan_walk(const Shape& shape, std::span<const Strides> strides) {
     Walk walk;
     walk.operands = int(strides.size());
+    const auto append = [&](int64_t size) {
+        walk.shape.push_back(size);
+        for (size_t k = 0; k < strides.size(); ++k) walk.strides[k].push_back(0);
+    };
     for (int axis = 0; axis < shape.rank(); ++axis) {
         if (shape[axis] == 1) continue;
         const int last = walk.shape.rank() - 1;
         bool merge = last >= 0;
-        for (int k = 0; merge && k < walk.operands; ++k)
-            merge = walk.strides[size_t(k)][last] == strides[size_t(k)][axis] * shape[axis];
-        if (merge) {
+        for (size_t k = 0; merge && k < strides.size(); ++k)
+            merge = walk.strides[k][last] == strides[k][axis] * shape[axis];
+        if (merge)
             walk.shape[last] *= shape[axis];
-            for (int k = 0; k < walk.operands; ++k)
-                walk.strides[size_t(k)][last] = strides[size_t(k)][axis];
-        } else {
-            walk.shape.push_back(shape[axis]);
-            for (int k = 0; k < walk.operands; ++k)
-                walk.strides[size_t(k)].push_back(strides[size_t(k)][axis]);
-        }
+        else
+            append(shape[axis]);
+        for (size_t k = 0; k < strides.size(); ++k)
+            walk.strides[k][walk.shape.rank() - 1] = strides[k][axis];
     }
-    if (walk.shape.rank() == 0) {
-        walk.shape.push_back(1);
-        for (int k = 0; k < walk.operands; ++k) walk.strides[size_t(k)].push_back(0);
-    }
+    if (walk.shape.rank() == 0) append(1);
     return walk;
 }
 
