@@ -8,6 +8,9 @@
 namespace mercer::cpu {
 namespace {
 
+/// nullptr of an absent tensor.
+char* raw_of(const Tensor& t) { return t.defined() ? static_cast<char*>(t.raw()) : nullptr; }
+
 // Few elements, all operands dense and alike or a single number: one call, without a plan. False if
 // it is not so.
 bool run_small(PointwiseFn kernel, int64_t elements, const Shape& shape,
@@ -26,9 +29,9 @@ bool run_small(PointwiseFn kernel, int64_t elements, const Shape& shape,
             steps[k] = 1;
         else
             return false;
-        inputs[k] = t.defined() ? t.raw() : nullptr;
+        inputs[k] = raw_of(t);
     }
-    for (size_t k = 0; k < out.size(); ++k) outputs[k] = out[k].defined() ? out[k].raw() : nullptr;
+    for (size_t k = 0; k < out.size(); ++k) outputs[k] = raw_of(out[k]);
     kernel({1, elements, inputs, no_rows, steps, outputs, 0, state, false});
     return true;
 }
@@ -41,34 +44,31 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     constexpr int64_t piece = pointwise_piece;
     const int64_t elements = count(shape);
     if (elements == 0) return;
-    const int operands = int(in.size());
+    const size_t operands = in.size();
     if (elements <= piece && run_small(kernel, elements, shape, in, in_strides, out, state)) return;
     // The outputs are dense and alike: one more operand stands for all of them.
     std::array<Strides, Walk::max_operands> strides;
     std::copy(in_strides.begin(), in_strides.end(), strides.begin());
-    strides[size_t(operands)] = contiguous_strides(shape);
-    const Walk walk = plan_walk(shape, std::span(strides.data(), size_t(operands) + 1));
+    strides[operands] = contiguous_strides(shape);
+    const Walk walk = plan_walk(shape, std::span(strides.data(), operands + 1));
 
     std::array<const char*, Walk::max_operands> base{};
     std::array<char*, Walk::max_operands> out_base{};
     const int64_t element = int64_t(size_of(in[0]->dtype()));
-    for (int k = 0; k < operands; ++k)
-        base[size_t(k)] =
-            in[size_t(k)]->defined() ? static_cast<const char*>(in[size_t(k)]->raw()) : nullptr;
-    for (size_t k = 0; k < out.size(); ++k)
-        out_base[k] = out[k].defined() ? static_cast<char*>(out[k].raw()) : nullptr;
+    for (size_t k = 0; k < operands; ++k) base[k] = raw_of(*in[k]);
+    for (size_t k = 0; k < out.size(); ++k) out_base[k] = raw_of(out[k]);
 
     const int last = walk.shape.rank() - 1;
     const int64_t cols = walk.cols(), side = last > 0 ? walk.shape[last - 1] : 1;
     std::array<int64_t, Walk::max_operands> row_stride{}, col_stride{};
-    for (int k = 0; k <= operands; ++k) {
-        row_stride[size_t(k)] = last > 0 ? walk.strides[size_t(k)][last - 1] : 0;
-        col_stride[size_t(k)] = walk.strides[size_t(k)][last];
+    for (size_t k = 0; k <= operands; ++k) {
+        row_stride[k] = last > 0 ? walk.strides[k][last - 1] : 0;
+        col_stride[k] = walk.strides[k][last];
     }
 
     const int64_t rows = walk.rows();
-    const int64_t row_bytes = row_stride[size_t(operands)] * element;
-    const auto inputs_end = base.begin() + operands;
+    const int64_t row_bytes = row_stride[operands] * element;
+    const auto inputs_end = base.begin() + std::ptrdiff_t(operands);
     int64_t traffic = 0;
     for (const Tensor* t : in) traffic += t->defined() ? t->count() * element : 0;
     for (const Tensor& t : out) traffic += t.defined() ? elements * element : 0;
@@ -81,16 +81,14 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
         walk.locate(row, at);
         const void* inputs[Walk::max_operands];
         void* outputs[Walk::max_operands];
-        for (int k = 0; k < operands; ++k)
-            inputs[k] = base[size_t(k)]
-                            ? base[size_t(k)] + (at[k] + col * col_stride[size_t(k)]) * element
-                            : nullptr;
+        for (size_t k = 0; k < operands; ++k)
+            inputs[k] = base[k] ? base[k] + (at[k] + col * col_stride[k]) * element : nullptr;
         for (size_t k = 0; k < out.size(); ++k)
             outputs[k] = out_base[k]
                              ? out_base[k] + (at[operands] + col) * int64_t(size_of(out[k].dtype()))
                              : nullptr;
         kernel({rows, n, inputs, row_stride.data(), col_stride.data(), outputs,
-                row_stride[size_t(operands)], state, stream});
+                row_stride[operands], state, stream});
     };
 
     if (rows == 1 && cols <= piece) return block(0, 1, 0, cols);
