@@ -156,13 +156,18 @@ Tensor join_counts(int op, const Tensor& partial, int axis) {
                                            : count_axis(op, partial, axis);
 }
 
+// y, dense, with the axes of x.
+Tensor kept_view(const Tensor& y, const Tensor& x, unsigned axes) {
+    const Shape kept = kept_shape(x.shape(), axes);
+    return y.view(kept, contiguous_strides(kept), y.offset());
+}
+
 // Groups of neighbours, the last first; axes of size 1 between two are no obstacle.
 Tensor by_groups(const Tensor& x, unsigned axes, int op, Level first, Level then) {
     if (axes == 0) {  // each on its own: a group of one
         const Tensor flat = reshape(x, {x.count(), 1});
         return reshape(first(op, flat, 1), x.shape());
     }
-    const Shape kept = kept_shape(x.shape(), axes);
     Tensor y = x;
     bool begun = false;
     for (int i = x.rank() - 1; i >= 0; --i) {
@@ -178,24 +183,23 @@ Tensor by_groups(const Tensor& x, unsigned axes, int op, Level first, Level then
         begun = true;
         i = begin;
     }
-    return y.view(kept, contiguous_strides(kept), y.offset());
+    return kept_view(y, x, axes);
 }
 
-// All reduced axes as the last one, for what cannot be joined group by group.
-Tensor as_lines(const Tensor& x, unsigned axes) {
-    int order[Dims::max_rank], k = 0;
+// The kept axes, then the reduced ones: `all` as one, or the last group of neighbours.
+Tensor as_lines(const Tensor& x, unsigned axes, bool all) {
+    if (axes == 0) return reshape(x, {x.count(), 1});
+    int order[Dims::max_rank], n = 0;
     for (int i = 0; i < x.rank(); ++i)
-        if (!(axes & (1u << i))) order[k++] = i;
-    const int first = k;
+        if (!(axes & (1u << i))) order[n++] = i;
+    const int kept = n;
     for (int i = 0; i < x.rank(); ++i)
-        if (axes & (1u << i)) order[k++] = i;
-    if (first == k) return reshape(x, {x.count(), 1});
-    return merged(permute(x, std::span<const int>(order, size_t(k))), first, k - 1);
-}
-
-Tensor kept_view(const Tensor& y, const Tensor& x, unsigned axes) {
-    const Shape kept = kept_shape(x.shape(), axes);
-    return y.view(kept, contiguous_strides(kept), y.offset());
+        if (axes & (1u << i)) order[n++] = i;
+    int first = kept;
+    for (int r = kept + 1; !all && r < n; ++r)
+        for (int k = order[r - 1] + 1; k < order[r]; ++k)
+            if (x.shape()[k] != 1) first = r;
+    return merged(permute(x, std::span<const int>(order, size_t(n))), first, n - 1);
 }
 
 }  // namespace
@@ -216,7 +220,7 @@ Tensor reduce(Counting op, const Tensor& x, unsigned axes) {
 }
 
 Tensor arg(Extremum op, const Tensor& x, unsigned axes) {
-    const Tensor line = as_lines(x, axes);
+    const Tensor line = as_lines(x, axes, true);  // what cannot be joined group by group
     const int axis = line.rank() - 1;
     const ReduceKernel& kernel = arg_table().kernels[int(op)][int(x.dtype())];
     const Shape shape = with_size(line.shape(), axis, chunks_of(line.shape()[axis], long_chunk));
@@ -242,29 +246,12 @@ std::array<Tensor, 2> moments(const Tensor& x, unsigned axes, bool with_mean) {
         const Shape kept = kept_shape(x.shape(), axes);
         return {Tensor::full(kept, NAN, x.dtype()), Tensor::zeros(kept, x.dtype())};
     }
-    // Kept axes, then the reduced ones, of which the last group of neighbours is one, cut in pieces.
-    int order[Dims::max_rank], kept = 0;
-    for (int i = 0; i < x.rank(); ++i)
-        if (!(axes & (1u << i))) order[kept++] = i;
-    int rank = kept, group = kept;
-    for (int i = 0; i < x.rank(); ++i) {
-        if (!(axes & (1u << i))) continue;
-        bool neighbour = rank > kept;
-        for (int k = rank > kept ? order[rank - 1] + 1 : i; k < i; ++k)
-            neighbour = neighbour && x.shape()[k] == 1;
-        if (!neighbour) group = rank;
-        order[rank++] = i;
-    }
-    const Tensor line =
-        axes == 0 ? reshape(x, {x.count(), 1})
-                  : merged(permute(x, std::span<const int>(order, size_t(rank))), group, rank - 1);
+    const Tensor line = as_lines(x, axes, false);  // the last group cut in pieces
     const int axis = line.rank() - 1;
     const int64_t n = line.shape()[axis], chunks = chunks_of(n, variance_chunk);
     const Shape shape = with_size(line.shape(), axis, chunks);
     const Tensor parts = Tensor::empty(shape, x.dtype());
-    int64_t results = 1;
-    for (int i = 0; i < (axes == 0 ? 1 : kept); ++i) results *= shape[i];
-    const int64_t pieces = parts.count() / results;
+    const int64_t results = count(kept_shape(x.shape(), axes)), pieces = parts.count() / results;
     const bool alone = pieces == 1 && !with_mean;
     const Tensor near = alone ? Tensor() : Tensor::empty({parts.count(), 2}, x.dtype());
     reduce_chunks(variance_table().kernels[x.dtype() == DType::f64], line, axis, variance_chunk,
