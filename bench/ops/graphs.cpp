@@ -1,5 +1,6 @@
 // Segments and sparse products on a graph of 65536 nodes and a million edges, its degrees and neighbours at random.
 #include "bench/ops/ops.h"
+#include "engine/ops/segment.h"
 
 namespace mercer::bench {
 namespace {
@@ -58,6 +59,8 @@ void add_ops_graphs() {
         add(
             "segment_softmax" + size, x, 2 * e * double(d), n,
             [](const Tensor& v) { return segment_softmax(v, graph().offsets); }, exponential);
+        add("segment_softmax" + size + " bwd", x, 3 * e * double(d), n,
+            [](const Tensor& v) { return SegmentSoftmax::backward(v, v, graph().offsets); });
         add(
             "unsorted_segment_sum" + size, x, read, e,
             [](const Tensor& v) { return unsorted_segment_sum(v, graph().rows, nodes); }, random);

@@ -11,7 +11,8 @@ struct Segments {
     const int64_t* offsets;
     const int64_t* row;
     int64_t begin, end, width, stride;
-    bool mean = false;  // `reduce` divides by the number of rows
+    bool mean = false;    // `reduce` divides by the number of rows
+    bool stream = false;  // `softmax` and its gradient write past the caches: rows of whole lines
 };
 
 struct SegmentTable {

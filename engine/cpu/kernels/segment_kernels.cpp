@@ -3,17 +3,12 @@
 // Columns in registers, rows one after the other in ascending k, so that the order does not depend on the width of a
 // register. Memory: each row once, each result once. A sum of single elements in place has no columns to fill registers
 // with; it takes the canonical order. Rows that are picked are asked for early.
-#include "engine/cpu/kernels/fetch.h"
-#include "engine/cpu/kernels/row.h"
-#include "engine/cpu/segment_table.h"
+#include "engine/cpu/kernels/segment_group.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
 
 using cpu::Segments;
-
-template <int n>
-struct Int {};
 
 /// Calls f(column, registers as a constant, count) over the columns: eight registers at a time, four, one, a part of one.
 template <class T, class F>
@@ -63,73 +58,18 @@ MERCER_INLINE void accumulate(const Segments& g, const T* w, const T* x, T empty
     }
 }
 
-constexpr int64_t long_run = 64;  // from here on a run of single elements takes the canonical order
-
-/// A run of at most `parts` registers, in canonical order, but for what goes across. No branch: where segments end is chance.
-template <int parts, class Op, class T>
-MERCER_INLINE Vec<T> joined_parts(const T* x, int64_t n) {
-    constexpr int lanes = Vec<T>::lanes;
-    const Vec<T> none(Op::template identity<T>);
-    Vec<T> part[parts];
-    for (int k = 0; k < parts; ++k) {
-        const int64_t rest = n - k * lanes;
-        part[k] = Vec<T>::load(x + k * lanes, k ? int(rest & ~(rest >> 63)) : int(rest),
-                               Op::template identity<T>);
-    }
-    part[0] = Op::join(part[0], none);  // as the lanes beyond do
-    for (int h = parts / 2; h >= 1; h /= 2)
-        for (int k = 0; k < h; ++k) part[k] = Op::join(part[k], part[k + h]);
-    return part[0];
-}
-
-// Single elements, in place: there are no columns to fill a register with. They take the canonical order, as many segments
-// at a time as a register has lanes; every cache line is asked for early, wherever segments end.
 template <class Op, class T>
 void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
     constexpr int lanes = Vec<T>::lanes;
-    const auto reduce = [&](const int64_t* at, T* to) MERCER_STEP {
-        int64_t most = 0;
+    for_groups(g, x, [&](auto group, int64_t s, int count) MERCER_STEP {
+        const Vec<T> total = group.template join<Op>([&](int, int64_t i, int some) MERCER_STEP {
+            return group.load_part(x + i, some, Op::template identity<T>);
+        });
         T sizes[lanes];
-        for (int r = 0; r < lanes; ++r) {
-            const int64_t n = at[r + 1] - at[r];
-            most = n > most ? n : most;
-            sizes[r] = T(n);
-        }
-        if (most <= 4 * canonical_lanes)  // longer ones are read in a row
-            for (int64_t i = at[0]; i < at[lanes]; i += 64 / int(sizeof(T))) fetch_beyond(x + i);
-        Vec<T> v[lanes];
-        const auto for_each_run = [&](auto joined) MERCER_STEP {
-            for (int r = 0; r < lanes; ++r) v[r] = joined(x + at[r], at[r + 1] - at[r]);
-        };
-        if (most <= lanes)
-            for_each_run(joined_parts<1, Op, T>);
-        else if (most <= 2 * lanes)
-            for_each_run(joined_parts<2, Op, T>);
-        else if (most <= 4 * lanes)
-            for_each_run(joined_parts<4, Op, T>);
-        else if (lanes < 8 && most <= 8 * lanes)
-            for_each_run(joined_parts<8, Op, T>);
-        else
-            for_each_run([&](const T* p, int64_t n) MERCER_STEP {
-                Canonical<T, Op> acc;
-                canonical_for(acc, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-                    part = Op::join(part, load(p + i, count, Op::template identity<T>));
-                });
-                return acc.joined();
-            });
-        const Vec<T> size = Vec<T>::load(sizes), total = across_each<Op>(v),
-                     value = g.mean ? total / size : total;
-        select(size == Vec<T>(T(0)), Vec<T>(empty), value).store(to);
-    };
-    int64_t s = g.begin;
-    for (; s + lanes <= g.end; s += lanes) reduce(g.offsets + s, out + s);
-    if (s < g.end) {
-        int64_t at[lanes + 1];
-        T last[lanes];
-        for (int r = 0; r <= lanes; ++r) at[r] = g.offsets[s + r < g.end ? s + r : g.end];
-        reduce(at, last);
-        for (int r = 0; s + r < g.end; ++r) out[s + r] = last[r];
-    }
+        for (int r = 0; r < lanes; ++r) sizes[r] = T(group.size(r));
+        const Vec<T> size = Vec<T>::load(sizes), value = g.mean ? total / size : total;
+        store(select(size == Vec<T>(T(0)), Vec<T>(empty), value), out + s, count);
+    });
 }
 
 template <class Op, class T>
@@ -201,85 +141,130 @@ void exp_run(T* y, int64_t n) {
     });
 }
 
-// Runs of single elements: the exponential goes over all of them at once, the rest run by run, while they are in cache.
-template <class T>
-void softmax_elements(const Segments& g, const T* x, T* y) {
-    constexpr int64_t cached = 1 << 12;
-    for (int64_t s0 = g.begin, s1 = s0; s0 < g.end; s0 = s1) {
-        const int64_t first = g.offsets[s0];
-        while (s1 < g.end && (s1 == s0 || g.offsets[s1 + 1] - first <= cached)) ++s1;
-        const int64_t last = g.offsets[s1];
-        for (int64_t s = s0; s < s1; ++s) {
-            T top = MaxOp::identity<T>;
-            for (int64_t k = g.offsets[s]; k < g.offsets[s + 1]; ++k) top = x[k] > top ? x[k] : top;
-            if (top == MaxOp::identity<T>) top = 0;  // −∞ only: exp gives zeros, and so do we
-            for (int64_t k = g.offsets[s]; k < g.offsets[s + 1]; ++k) y[k] = x[k] - top;
-        }
-        exp_run(y + first, last - first);
-        for (int64_t s = s0; s < s1; ++s) {
-            T sum = 0;
-            const int64_t from = g.offsets[s], n = g.offsets[s + 1] - from;
-            if (n >= long_run) {
-                Canonical<T, SumOp> acc;
-                canonical_for(acc, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-                    part = part + load(y + from + i, count, T(0));
-                });
-                sum = acc.total();
-            } else {
-                for (int64_t i = from; i < from + n; ++i) sum += y[i];
-            }
-            const T scale = sum == T(0) ? T(0) : T(1) / sum;
-            for (int64_t i = from; i < from + n; ++i) y[i] *= scale;
-        }
-    }
+template <class T, int parts>
+void softmax_group(Group<T, parts> group, const T* x, T* y) {
+    constexpr int lanes = Vec<T>::lanes;
+    constexpr T lowest = MaxOp::identity<T>;
+    const Vec<T> zero(T(0)),
+        most = group.template join<PlainMax>([&](int, int64_t i, int count) MERCER_STEP {
+            return group.load_part(x + i, count, lowest);
+        });
+    T top[lanes], scale[lanes];
+    // −∞ only: exp gives zeros, and so do we.
+    select(most == Vec<T>(lowest), zero, most).store(top);
+    Vec<T> kept[lanes * parts + 1], *to = kept;  // of few registers; of more, y keeps them
+    const Vec<T> sum = group.template join<SumOp>([&](int r, int64_t i, int count) MERCER_STEP {
+        const Vec<T> e = exp_falling(group.load_part(x + i, count, lowest) - Vec<T>(top[r]));
+        if constexpr (parts > 0)
+            *to++ = e;
+        else
+            store(e, y + i, count);
+        return e;
+    });
+    select(sum == zero, zero, Vec<T>(T(1)) / sum).store(scale);
+    const Vec<T>* from = kept;
+    group.write(y, [&](int r, int64_t i, int count) MERCER_STEP {
+        return (parts > 0 ? *from++ : load(y + i, count, T(0))) * Vec<T>(scale[r]);
+    });
+}
+
+template <class T, int parts>
+void softmax_backward_group(Group<T, parts> group, const T* y, const T* grad, T* dx) {
+    T dot[Vec<T>::lanes];
+    group
+        .template join<SumOp>([&](int, int64_t i, int count) MERCER_STEP {
+            return group.load_part(grad + i, count, T(0)) * group.load_part(y + i, count, T(0));
+        })
+        .store(dot);
+    group.write(dx, [&](int r, int64_t i, int count) MERCER_STEP {
+        return group.load_part(y + i, count, T(0)) *
+               (group.load_part(grad + i, count, T(0)) - Vec<T>(dot[r]));
+    });
 }
 
 template <class T>
 void softmax(const Segments& g, const void* from, void* to) {
     const T* x = static_cast<const T*>(from);
     T* y = static_cast<T*>(to);
-    if (g.stride == 1) return softmax_elements(g, x, y);
+    if (g.stride == 1)
+        return for_groups(g, x, [&](auto group, int64_t, int) { softmax_group(group, x, y); });
     constexpr T lowest = MaxOp::identity<T>;
+    constexpr int64_t lanes = Vec<T>::lanes, most = 16384 / sizeof(Vec<T>);
+    // Exponentials of few rows, which are written once past the caches, and in parts of registers: those come back slowly.
+    Vec<T> kept[most];
     for (int64_t s = g.begin; s < g.end; ++s)
-        for_run<T>(g.width, [&](int64_t c, int count) MERCER_STEP {
+        for_columns<T>(g.width, [&]<int n>(int64_t c, Int<n>, int count) MERCER_STEP {
             const int64_t first = g.offsets[s] * g.stride + c,
                           end = g.offsets[s + 1] * g.stride + c;
-            Vec<T> top(lowest), sum(T(0));
-            for (int64_t i = first; i < end; i += g.stride) {
-                fetch_beyond(x + i);
-                top = max_or_second(load(x + i, count, T(0)),
-                                    top);  // NaN comes back through the exponential
-            }
-            top = select(top == Vec<T>(lowest), Vec<T>(T(0)),
-                         top);  // −∞ only: exp gives zeros, and so do we
-            for (int64_t i = first; i < end; i += g.stride) {
-                const Vec<T> e = exp_falling(load(x + i, count, T(0)) - top);
-                store(e, y + i, count);
-                sum = sum + e;
-            }
-            const Vec<T> scale = select(sum == Vec<T>(T(0)), Vec<T>(T(0)), Vec<T>(T(1)) / sum);
+            const bool keep = (g.stream || count != lanes) &&
+                              (g.offsets[s + 1] - g.offsets[s]) * n <= most,
+                       stream = keep && g.stream;
+            Vec<T> top[n], sum[n];
+            for (int r = 0; r < n; ++r) top[r] = Vec<T>(lowest), sum[r] = Vec<T>(T(0));
             for (int64_t i = first; i < end; i += g.stride)
-                store(load(y + i, count, T(0)) * scale, y + i, count);
+#pragma GCC unroll 8
+                for (int r = 0; r < n; ++r) {
+                    const T* const p = x + i + r * lanes;
+                    fetch_beyond(p);
+                    top[r] = PlainMax::join(top[r], load(p, count, T(0)));
+                }
+            for (int r = 0; r < n; ++r)  // −∞ only: exp gives zeros, and so do we
+                top[r] = select(top[r] == Vec<T>(lowest), Vec<T>(T(0)), top[r]);
+            Vec<T>* e = kept;
+            for (int64_t i = first; i < end; i += g.stride)
+#pragma GCC unroll 8
+                for (int r = 0; r < n; ++r) {
+                    const Vec<T> v = exp_falling(load(x + i + r * lanes, count, T(0)) - top[r]);
+                    if (keep)
+                        *e++ = v;
+                    else
+                        store(v, y + i + r * lanes, count);
+                    sum[r] = sum[r] + v;
+                }
+            for (int r = 0; r < n; ++r)
+                sum[r] = select(sum[r] == Vec<T>(T(0)), Vec<T>(T(0)), Vec<T>(T(1)) / sum[r]);
+            e = kept;
+            for (int64_t i = first; i < end; i += g.stride)
+#pragma GCC unroll 8
+                for (int r = 0; r < n; ++r) {
+                    T* const p = y + i + r * lanes;
+                    put((keep ? *e++ : load(p, count, T(0))) * sum[r], p, count, stream);
+                }
         });
+    if (g.stream) stream_fence();
 }
 
 template <class T>
 void softmax_backward(const Segments& g, const void* ys, const void* gs, void* to) {
     const T *y = static_cast<const T*>(ys), *grad = static_cast<const T*>(gs);
     T* dx = static_cast<T*>(to);
+    if (g.stride == 1)
+        return for_groups(
+            g, y, [&](auto group, int64_t, int) { softmax_backward_group(group, y, grad, dx); });
+    constexpr int lanes = Vec<T>::lanes;
     for (int64_t s = g.begin; s < g.end; ++s)
-        for_run<T>(g.width, [&](int64_t c, int count) MERCER_STEP {
+        for_columns<T>(g.width, [&]<int n>(int64_t c, Int<n>, int count) MERCER_STEP {
             const int64_t first = g.offsets[s] * g.stride + c,
                           end = g.offsets[s + 1] * g.stride + c;
-            Vec<T> dot(T(0));
-            for (int64_t i = first; i < end; i += g.stride) {
-                fetch_beyond(grad + i), fetch_beyond(y + i);
-                dot = fma(load(grad + i, count, T(0)), load(y + i, count, T(0)), dot);
-            }
-            for (int64_t i = first; i < end; i += g.stride)
-                store(load(y + i, count, T(0)) * (load(grad + i, count, T(0)) - dot), dx + i,
-                      count);
+            const auto at = [&](const T* p, int64_t i)
+                                MERCER_STEP { return load(p + i, count, T(0)); };
+            Vec<T> dot[n];
+            for (int r = 0; r < n; ++r) dot[r] = Vec<T>(T(0));
+            for (int64_t row = first; row < end; row += g.stride)
+#pragma GCC unroll 8
+                for (int r = 0; r < n; ++r) {
+                    const int64_t i = row + r * lanes;
+                    fetch_beyond(grad + i), fetch_beyond(y + i);
+                    dot[r] = fma(at(grad, i), at(y, i), dot[r]);
+                }
+            for (int64_t row = first; row < end; row += g.stride)
+#pragma GCC unroll 8
+                for (int r = 0; r < n; ++r) {
+                    const int64_t i = row + r * lanes;
+                    put(at(y, i) * (at(grad, i) - dot[r]), dx + i, count, g.stream);
+                }
         });
+    if (g.stream) stream_fence();
 }
 
 template <class Op, class T>
