@@ -14,12 +14,9 @@
 namespace mercer {
 namespace {
 
-// Text goes through the classic locale, whatever the host set.
-void write_element(std::ostringstream& out, double x) { out << x; }
-
 void write_elements(std::ostringstream& out, const std::vector<double>& values, const Shape& shape,
                     int axis, int64_t& next) {
-    if (axis == shape.rank()) return write_element(out, values[size_t(next++)]);
+    if (axis == shape.rank()) return void(out << values[size_t(next++)]);
     out << '[';
     for (int64_t i = 0; i < shape[axis]; ++i) {
         if (i) out << ", ";
@@ -28,17 +25,6 @@ void write_elements(std::ostringstream& out, const std::vector<double>& values, 
     out << ']';
 }
 
-}  // namespace
-
-int normal_axis(const char* operation, int axis, int rank) {
-    const int normal = axis < 0 ? axis + rank : axis;
-    if (normal < 0 || normal >= rank)
-        throw ShapeError(operation, "axis " + std::to_string(axis) + " is out of range for rank " +
-                                        std::to_string(rank));
-    return normal;
-}
-
-namespace {
 /// The elements of a shape and the strides of dense ones, in one pass: most tensors are small.
 int64_t lay_out(const char* operation, const Shape& shape, Strides& strides) {
     strides = shape;
@@ -54,7 +40,16 @@ int64_t lay_out(const char* operation, const Shape& shape, Strides& strides) {
     }
     return none ? 0 : n;
 }
+
 }  // namespace
+
+int normal_axis(const char* operation, int axis, int rank) {
+    const int normal = axis < 0 ? axis + rank : axis;
+    if (normal < 0 || normal >= rank)
+        throw ShapeError(operation, "axis " + std::to_string(axis) + " is out of range for rank " +
+                                        std::to_string(rank));
+    return normal;
+}
 
 int64_t require_shape(const char* operation, const Shape& shape) {
     Strides strides;
@@ -206,7 +201,7 @@ template std::vector<uint8_t> Tensor::to_vector<uint8_t>() const;
 
 std::string Tensor::to_string() const {
     std::ostringstream out;
-    out.imbue(std::locale::classic());
+    out.imbue(std::locale::classic());  // whatever the host set
     out << name_of(dtype_) << mercer::to_string(shape_) << ' ';
     if (count() > 1000) {
         out << "[…]";

@@ -24,6 +24,12 @@ Tensor alpha_rows(const char* name, const Tensor& alpha, const Tensor& x, int ax
     return rows;
 }
 
+int kind_of(double alpha) {
+    return int(alpha == 2     ? EntmaxAlpha::two
+               : alpha == 1.5 ? EntmaxAlpha::three_halves
+                              : EntmaxAlpha::any);
+}
+
 // The row kernels pass over what may have weight about ten times.
 constexpr int64_t work = 8;
 
@@ -78,16 +84,6 @@ std::array<Tensor, 2> Entmax<kind>::backward(const Attrs& attrs, const Tensor& o
 template struct Entmax<EntmaxAlpha::two>;
 template struct Entmax<EntmaxAlpha::three_halves>;
 template struct Entmax<EntmaxAlpha::any>;
-
-namespace {
-
-int kind_of(double alpha) {
-    return int(alpha == 2     ? EntmaxAlpha::two
-               : alpha == 1.5 ? EntmaxAlpha::three_halves
-                              : EntmaxAlpha::any);
-}
-
-}  // namespace
 
 std::array<Tensor, 4> FenchelYoung::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);

@@ -60,6 +60,22 @@ void for_batch(int64_t batch, int64_t cost, const char* operation, const char* c
                                             ")");
 }
 
+// body(i, factors, pivots) for every matrix of a contiguous batch; a becomes its factors.
+template <class T, class Body>
+void factored(const char* operation, const Tensor& a, int64_t k, Body body) {
+    const int64_t n = a.size(-1);
+    T* const all = static_cast<T*>(a.raw());
+    for_batch(a.count() / (n * n), n * n * (n + 2 * k) / 8, operation, "is singular or not finite",
+              [&](int64_t i) {
+                  Scratch scratch;
+                  int64_t* pivots = scratch.take<int64_t>(n);
+                  T* const factors = all + i * n * n;
+                  if (const int64_t column = cpu::lu(n, factors, pivots)) return column;
+                  body(i, factors, pivots);
+                  return int64_t{0};
+              });
+}
+
 }  // namespace
 
 Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
@@ -105,26 +121,6 @@ Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) 
     });
     return x;
 }
-
-namespace {
-
-// body(i, factors, pivots) for every matrix of a contiguous batch; a becomes its factors.
-template <class T, class Body>
-void factored(const char* operation, const Tensor& a, int64_t k, Body body) {
-    const int64_t n = a.size(-1);
-    T* const all = static_cast<T*>(a.raw());
-    for_batch(a.count() / (n * n), n * n * (n + 2 * k) / 8, operation, "is singular or not finite",
-              [&](int64_t i) {
-                  Scratch scratch;
-                  int64_t* pivots = scratch.take<int64_t>(n);
-                  T* const factors = all + i * n * n;
-                  if (const int64_t column = cpu::lu(n, factors, pivots)) return column;
-                  body(i, factors, pivots);
-                  return int64_t{0};
-              });
-}
-
-}  // namespace
 
 Tensor Solve::forward(const Attrs&, std::span<const Tensor> in) {
     const OperationScope scope(name, in);

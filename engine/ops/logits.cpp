@@ -31,6 +31,15 @@ Tensor gradient(const Tensor& x, int64_t n, const Tensor& top, const Tensor& sum
     return dx;
 }
 
+void require_labels(const char* operation, const Shape& x, const Tensor& ids) {
+    require_i64(operation, "class ids", ids);
+    Shape rows = x;
+    if (rows.rank() > 0) rows.erase(rows.rank() - 1);
+    if (x.rank() == 0 || !(ids.shape() == rows))
+        throw ShapeError(operation, "class ids must have the shape of x without its last axis: x " +
+                                        to_string(x) + " vs ids " + to_string(ids.shape()));
+}
+
 }  // namespace
 
 std::array<Tensor, 3> LogSumExp::forward(const Attrs& attrs, std::span<const Tensor> in) {
@@ -69,19 +78,6 @@ Tensor LogSoftmax::backward(const Attrs& attrs, const Tensor& y, const Tensor& g
     return along_rows(
         attrs.axis, [=](auto... args) { kernel(args..., stream); }, y, g);
 }
-
-namespace {
-
-void require_labels(const char* operation, const Shape& x, const Tensor& ids) {
-    require_i64(operation, "class ids", ids);
-    Shape rows = x;
-    if (rows.rank() > 0) rows.erase(rows.rank() - 1);
-    if (x.rank() == 0 || !(ids.shape() == rows))
-        throw ShapeError(operation, "class ids must have the shape of x without its last axis: x " +
-                                        to_string(x) + " vs ids " + to_string(ids.shape()));
-}
-
-}  // namespace
 
 Tensor row_labels(const char* operation, const Shape& x, const Tensor& ids, int64_t ignore) {
     require_labels(operation, x, ids);

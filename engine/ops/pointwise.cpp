@@ -112,6 +112,25 @@ Tensor pointwise_of(const PointwiseOp& op, std::span<const Tensor* const, n> x, 
     return pointwise_any(op, x, state, dying);
 }
 
+// The first `count` results of a kernel that reads g, x, y and c.
+PointwiseGradients derivatives(const PointwiseOp& op, const cpu::PointwiseFn (&kernel)[2],
+                               const Tensor& g, std::span<const Tensor> x, const Tensor& y,
+                               std::span<const Tensor> c, size_t count, unsigned wanted,
+                               const void* state) {
+    const OperationScope scope(op.name, x);
+    Operands in;
+    in.add(op, g, g.shape());
+    for (const Tensor& t : x) in.add(op, t, g.shape());
+    in.add(op, y, g.shape());
+    for (const Tensor& t : c) in.add(op, t, g.shape());
+    PointwiseGradients out;
+    for (size_t k = 0; k < out.size(); ++k)
+        if (wanted & (1u << k)) out[k] = Tensor::empty(g.shape(), g.dtype());
+    cpu::run_pointwise(kernel[g.dtype() == DType::f64], op.kernels().cost, g.shape(), in.values(),
+                       in.steps(), std::span(out.data(), count), state);
+    return out;
+}
+
 }  // namespace
 
 Tensor pointwise(const PointwiseOp& op, std::span<const Tensor* const> x, const void* state,
@@ -167,29 +186,6 @@ Tensor pointwise_sum(const PointwiseOp& op, std::span<const Tensor* const> x, in
     });
     return reshape(chunks == 1 ? sums : cpu::reduce(cpu::Reduction::sum, sums, 1u << 1), kept);
 }
-
-namespace {
-
-// The first `count` results of a kernel that reads g, x, y and c.
-PointwiseGradients derivatives(const PointwiseOp& op, const cpu::PointwiseFn (&kernel)[2],
-                               const Tensor& g, std::span<const Tensor> x, const Tensor& y,
-                               std::span<const Tensor> c, size_t count, unsigned wanted,
-                               const void* state) {
-    const OperationScope scope(op.name, x);
-    Operands in;
-    in.add(op, g, g.shape());
-    for (const Tensor& t : x) in.add(op, t, g.shape());
-    in.add(op, y, g.shape());
-    for (const Tensor& t : c) in.add(op, t, g.shape());
-    PointwiseGradients out;
-    for (size_t k = 0; k < out.size(); ++k)
-        if (wanted & (1u << k)) out[k] = Tensor::empty(g.shape(), g.dtype());
-    cpu::run_pointwise(kernel[g.dtype() == DType::f64], op.kernels().cost, g.shape(), in.values(),
-                       in.steps(), std::span(out.data(), count), state);
-    return out;
-}
-
-}  // namespace
 
 PointwiseGradients pointwise_backward(const PointwiseOp& op, const Tensor& g,
                                       std::span<const Tensor> x, const Tensor& y, unsigned wanted,

@@ -114,6 +114,13 @@ void scan_rows(cpu::Scan op, const cpu::ScanArgs& all, int64_t rows, DType dtype
     all_chunks(true);
 }
 
+Tensor scan(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
+    const OperationScope scope(name, {&x});
+    require_numbers(name, x);
+    const bool beside = attrs.axis == x.rank() - 1 && SideBySide::fit(x);
+    return scanned(op, attrs, beside ? x : x.contiguous());
+}
+
 }  // namespace
 
 Tensor scanned(cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
@@ -141,17 +148,6 @@ Tensor scanned(cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
     }
     return out;
 }
-
-namespace {
-
-Tensor scan(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
-    const OperationScope scope(name, {&x});
-    require_numbers(name, x);
-    const bool beside = attrs.axis == x.rank() - 1 && SideBySide::fit(x);
-    return scanned(op, attrs, beside ? x : x.contiguous());
-}
-
-}  // namespace
 
 Tensor Cumsum::forward(const Attrs& attrs, std::span<const Tensor> x) {
     return scan(name, cpu::Scan::sum, attrs, x[0]);
