@@ -96,5 +96,11 @@ using Tensors = std::array<Tensor, results>;
     static Result forward(const Attrs&, std::span<const Tensor> x); \
     template <class X>                                              \
     static void vjp(Vjp<X>& c);
+/// The vjp of one whose derivative is that of another as well: a call of what they share.
+#define MERCER_SHARED_VJP(Name, ...) \
+    template <class X>               \
+    void Name::vjp(Vjp<X>& c) {      \
+        __VA_ARGS__;                 \
+    }
 
 }  // namespace mercer

@@ -42,14 +42,8 @@ void extremum_vjp(Vjp<X>& c) {
     c.give(0, where(hit, share, X(Tensor::zeros({}, c.dtype()))));
 }
 
-template <class X>
-void Max::vjp(Vjp<X>& c) {
-    extremum_vjp(c);
-}
-template <class X>
-void Min::vjp(Vjp<X>& c) {
-    extremum_vjp(c);
-}
+MERCER_SHARED_VJP(Max, extremum_vjp(c))
+MERCER_SHARED_VJP(Min, extremum_vjp(c))
 
 inline std::vector<int> axes_of(unsigned mask) {
     std::vector<int> axes;

@@ -33,14 +33,8 @@ void Cumprod::vjp(Vjp<X>& c) {
 }
 
 /// What an extremum gets goes to the element that it was.
-template <class X>
-void Cummax::vjp(Vjp<X>& c) {
-    give_back(c, c.template attrs<Attrs>().axis);
-}
-template <class X>
-void Cummin::vjp(Vjp<X>& c) {
-    give_back(c, c.template attrs<Attrs>().axis);
-}
+MERCER_SHARED_VJP(Cummax, give_back(c, c.template attrs<Attrs>().axis))
+MERCER_SHARED_VJP(Cummin, give_back(c, c.template attrs<Attrs>().axis))
 
 /// λ_t = g_t + a_{t+1} λ_{t+1}; db = λ, da_t = λ_t h_{t−1}
 template <class X>

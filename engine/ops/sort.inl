@@ -10,13 +10,7 @@ template <class X>
 void give_back(Vjp<X>& c, int axis) {
     c.give(0, scatter_add(c.g(), c.out_value(1), axis, c.in_shape(0)[axis]));
 }
-template <class X>
-void Sort::vjp(Vjp<X>& c) {
-    give_back(c, c.template attrs<Attrs>().axis);
-}
-template <class X>
-void TopK::vjp(Vjp<X>& c) {
-    give_back(c, c.template attrs<Attrs>().axis);
-}
+MERCER_SHARED_VJP(Sort, give_back(c, c.template attrs<Attrs>().axis))
+MERCER_SHARED_VJP(TopK, give_back(c, c.template attrs<Attrs>().axis))
 
 }  // namespace mercer
