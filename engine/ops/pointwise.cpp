@@ -203,18 +203,15 @@ unsigned pointwise_needs(const PointwiseOp& op) { return op.kernels().needs; }
 int pointwise_arity(const PointwiseOp& op) { return op.kernels().arity; }
 int pointwise_cost(const PointwiseOp& op) { return int(op.kernels().cost); }
 
-// ---- the built-in ones, from the list
-// ------------------------------------------------------------
+// ---- the built-in ones, from the list ----------------------------------------------------------
 
 #define FUNCTION(...)
-#define POINTWISE(name, ...) MERCER_DISPATCH(cpu::PointwiseKernels, name##_kernels)
+#define POINTWISE(name, ...)                                 \
+    MERCER_DISPATCH(cpu::PointwiseKernels, name##_kernels)   \
+    namespace builtin {                                      \
+    constexpr PointwiseOp name##_op{#name, &name##_kernels}; \
+    }
 #include "engine/ops/ops.def"
-#undef POINTWISE
-
-#define POINTWISE(name, ...) constexpr PointwiseOp name##_op{#name, &name##_kernels};
-namespace builtin {
-#include "engine/ops/ops.def"
-}  // namespace builtin
 #undef POINTWISE
 #undef FUNCTION
 
@@ -259,33 +256,23 @@ void add_in_place(Tensor& a, const Tensor& b) {
     cpu::run_pointwise(kernel, kernels.cost, a.shape(), x, strides, {&a, 1}, nullptr);
 }
 
-#define MERCER_APPLY(name, dying)                                                     \
-    Tensor y = pointwise_of(builtin::name##_op, std::span(operands), nullptr, dying); \
-    instruments::settle();                                                            \
-    return y;
-#define MERCER_UNARY(name, X, dying)           \
-    Tensor name(X x) {                         \
-        const Tensor* const operands[] = {&x}; \
-        MERCER_APPLY(name, dying)              \
+#define MERCER_FUNCTION(name, dying, parameters, ...)                                     \
+    Tensor name parameters {                                                              \
+        const Tensor* const operands[] = {__VA_ARGS__};                                   \
+        Tensor y = pointwise_of(builtin::name##_op, std::span(operands), nullptr, dying); \
+        instruments::settle();                                                            \
+        return y;                                                                         \
     }
-#define MERCER_BINARY(name, A, B, dying)           \
-    Tensor name(A a, B b) {                        \
-        const Tensor* const operands[] = {&a, &b}; \
-        MERCER_APPLY(name, dying)                  \
-    }
-#define MERCER_FUNCTION_1(name)          \
-    MERCER_UNARY(name, const Tensor&, 0) \
-    MERCER_UNARY(name, Tensor&&, 1)
-#define MERCER_FUNCTION_2(name)                          \
-    MERCER_BINARY(name, const Tensor&, const Tensor&, 0) \
-    MERCER_BINARY(name, Tensor&&, const Tensor&, 1)      \
-    MERCER_BINARY(name, const Tensor&, Tensor&&, 2)      \
-    MERCER_BINARY(name, Tensor&&, Tensor&&, 3)
-#define MERCER_FUNCTION_3(name)                                      \
-    Tensor name(const Tensor& a, const Tensor& b, const Tensor& c) { \
-        const Tensor* const operands[] = {&a, &b, &c};               \
-        MERCER_APPLY(name, 0)                                        \
-    }
+#define MERCER_FUNCTION_1(name)                     \
+    MERCER_FUNCTION(name, 0, (const Tensor& x), &x) \
+    MERCER_FUNCTION(name, 1, (Tensor && x), &x)
+#define MERCER_FUNCTION_2(name)                                          \
+    MERCER_FUNCTION(name, 0, (const Tensor& a, const Tensor& b), &a, &b) \
+    MERCER_FUNCTION(name, 1, (Tensor && a, const Tensor& b), &a, &b)     \
+    MERCER_FUNCTION(name, 2, (const Tensor& a, Tensor&& b), &a, &b)      \
+    MERCER_FUNCTION(name, 3, (Tensor && a, Tensor && b), &a, &b)
+#define MERCER_FUNCTION_3(name) \
+    MERCER_FUNCTION(name, 0, (const Tensor& a, const Tensor& b, const Tensor& c), &a, &b, &c)
 #define FUNCTION(...)
 #define POINTWISE(name, formula, arity, ...) MERCER_FUNCTION_##arity(name)
 #include "engine/ops/ops.def"
