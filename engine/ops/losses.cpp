@@ -5,21 +5,14 @@
 
 namespace mercer {
 
-#define MERCER_LOSS(name, ...)                             \
-    MERCER_DISPATCH(cpu::PointwiseKernels, name##_kernels) \
-    MERCER_DISPATCH(cpu::PointwiseSums, name##_sums)
-#include "engine/ops/losses.def"
-#undef MERCER_LOSS
-
-namespace loss {
-
 #define MERCER_LOSS(name, ...)                                                 \
-    const PointwiseOp& name() {                                                \
+    MERCER_DISPATCH(cpu::PointwiseKernels, name##_kernels)                     \
+    MERCER_DISPATCH(cpu::PointwiseSums, name##_sums)                           \
+    const PointwiseOp& loss::name() {                                          \
         static constexpr PointwiseOp op{#name, &name##_kernels, &name##_sums}; \
         return op;                                                             \
     }
 #include "engine/ops/losses.def"
 #undef MERCER_LOSS
 
-}  // namespace loss
 }  // namespace mercer
