@@ -16,26 +16,23 @@ using cpu::Comparison;
 using cpu::Logic;
 using cpu::Test;
 
-std::string name_text(DType dtype) { return std::string(name_of(dtype)); }
-
-Tensor pair(const char* name, cpu::PointwiseFn kernel, const Tensor& a, const Tensor& b) {
-    const OperationScope scope(name, {&a, &b});
-    const Shape shape = cpu::broadcast_shape(name, a.shape(), b.shape());
+template <class... X>
+Tensor run(const char* name, cpu::PointwiseFn kernel, const Shape& shape, const X&... x) {
+    const Tensor* const in[] = {&x...};
+    const Strides strides[] = {cpu::broadcast_strides(name, x.shape(), x.strides(), shape)...};
     Tensor out = Tensor::empty(shape, DType::boolean);
-    const Tensor* const in[] = {&a, &b};
-    const Strides strides[] = {cpu::broadcast_strides(name, a.shape(), a.strides(), shape),
-                               cpu::broadcast_strides(name, b.shape(), b.strides(), shape)};
     cpu::run_pointwise(kernel, 1, shape, in, strides, {&out, 1}, nullptr);
     return out;
 }
 
+Tensor pair(const char* name, cpu::PointwiseFn kernel, const Tensor& a, const Tensor& b) {
+    const OperationScope scope(name, {&a, &b});
+    return run(name, kernel, cpu::broadcast_shape(name, a.shape(), b.shape()), a, b);
+}
+
 Tensor single(const char* name, cpu::PointwiseFn kernel, const Tensor& x) {
     const OperationScope scope(name, {&x});
-    Tensor out = Tensor::empty(x.shape(), DType::boolean);
-    const Tensor* const in[] = {&x};
-    const Strides strides[] = {x.strides()};
-    cpu::run_pointwise(kernel, 1, x.shape(), in, strides, {&out, 1}, nullptr);
-    return out;
+    return run(name, kernel, x.shape(), x);
 }
 
 Tensor compare(const char* name, Comparison which, const Tensor& a, const Tensor& b) {
@@ -46,8 +43,8 @@ Tensor compare(const char* name, Comparison which, const Tensor& a, const Tensor
 
 void require_bool(const char* name, const Tensor& x) {
     if (x.dtype() != DType::boolean)
-        throw DTypeError(name,
-                         "works on bool, got " + name_text(x.dtype()) + "; use not_equal(x, 0)");
+        throw DTypeError(name, "works on bool, got " + std::string(name_of(x.dtype())) +
+                                   "; use not_equal(x, 0)");
 }
 
 Tensor logic(const char* name, Logic which, const Tensor& a, const Tensor& b) {
