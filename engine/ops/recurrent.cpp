@@ -229,17 +229,10 @@ Gru::Back<Tensor> Gru::backward(const Attrs& attrs, std::span<const Tensor> save
 
 namespace {
 
-std::array<Tensor, 4> lstm_sequence(const RecurrentAttrs& attrs, const Tensor& x,
-                                    const Tensor& w_ih, const Tensor& w_hh, const Tensor& bias,
-                                    const Tensor& h0, const Tensor& c0, const Tensor& lengths) {
-    const Tensor in[] = {x, w_ih, w_hh, bias, h0, c0, lengths};
-    return Lstm::forward(attrs, in);
-}
-std::array<Tensor, 3> gru_sequence(const RecurrentAttrs& attrs, const Tensor& x, const Tensor& w_ih,
-                                   const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh,
-                                   const Tensor& h0, const Tensor& lengths) {
-    const Tensor in[] = {x, w_ih, w_hh, b_ih, b_hh, h0, lengths};
-    return Gru::forward(attrs, in);
+template <class Op, class... X>
+auto sequence(const RecurrentAttrs& attrs, const X&... x) {
+    const Tensor in[] = {x...};
+    return Op::forward(attrs, in);
 }
 
 }  // namespace
