@@ -33,6 +33,11 @@ int64_t count(const Shape& shape) {
     return n;
 }
 
+Dims joined(Dims first, const Dims& then) {
+    for (int64_t size : then) first.push_back(size);
+    return first;
+}
+
 std::string to_string(const Dims& dims) {
     std::string text = "(";
     for (int i = 0; i < dims.rank(); ++i) text += (i ? "," : "") + std::to_string(dims[i]);

@@ -93,6 +93,10 @@ public:
     const int64_t* begin() const { return sizes_.data(); }
     const int64_t* end() const { return sizes_.data() + rank_; }
     int64_t back() const { return sizes_[size_t(rank_ - 1)]; }
+    /// The axes [begin, end).
+    Dims part(int begin, int end) const {
+        return Dims(std::span(sizes_.data() + begin, size_t(end - begin)));
+    }
     void push_back(int64_t size);
     void erase(int axis);
     friend bool operator==(const Dims& a, const Dims& b) {
@@ -112,6 +116,8 @@ using Strides = Dims;
 
 /// Number of elements; 1 for rank 0.
 MERCER_API int64_t count(const Shape& shape);
+/// The axes of one, then those of the other.
+MERCER_API Dims joined(Dims first, const Dims& then);
 /// Row-major strides, in elements.
 MERCER_API Strides contiguous_strides(const Shape& shape);
 /// "(8,64)".

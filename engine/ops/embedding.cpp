@@ -23,9 +23,7 @@ Tensor Embedding::forward(const Attrs& attrs, std::span<const Tensor> in) {
             throw ValueError(name, "id " + std::to_string(id[i]) + " is outside [0, " +
                                        std::to_string(attrs.size) + ")");
     const int64_t width = table.shape()[1], bytes = width * int64_t(size_of(table.dtype()));
-    Shape shape = ids.shape();
-    shape.push_back(width);
-    const Tensor out = Tensor::empty(shape, table.dtype());
+    const Tensor out = Tensor::empty(joined(ids.shape(), {width}), table.dtype());
     if (bytes > 0)
         for_rows(ids.count(), width, [&](int64_t first, int64_t rows) {
             for (int64_t r = first; r < first + rows; ++r)

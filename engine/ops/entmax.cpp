@@ -96,8 +96,7 @@ std::array<Tensor, 4> FenchelYoung::forward(const Attrs& attrs, std::span<const 
     if (!(attrs.alpha >= 1 && attrs.alpha <= 1e6))
         throw ValueError(name, "alpha must be in [1, 1e6], got " + std::to_string(attrs.alpha));
     const Tensor x = in[0].contiguous(), y = in[1].contiguous();
-    Shape shape = x.shape();
-    shape.erase(shape.rank() - 1);
+    const Shape shape = x.shape().part(0, x.rank() - 1);
     std::array<Tensor, 4> out;  // loss, top, s, Σ
     for (Tensor& t : out) t = Tensor::empty(shape, x.dtype());
     const auto kernel = entmax_table().loss[kind_of(attrs.alpha)][x.dtype() == DType::f64];

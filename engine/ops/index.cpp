@@ -165,9 +165,8 @@ Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
 
 Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype) {
     require_i64("one_hot", "ids", ids);
-    Shape shape = ids.shape();
-    shape.push_back(classes);
-    const Tensor out = Tensor::empty(shape, dtype), flat = ids.contiguous();
+    const Tensor out = Tensor::empty(joined(ids.shape(), {classes}), dtype),
+                 flat = ids.contiguous();
     const int64_t *id = flat.data<int64_t>(), n = flat.count();
     if (!cpu::all_within(id, n, classes)) {
         while (*id >= 0 && *id < classes) ++id;

@@ -33,13 +33,6 @@ void check_pair(const char* operation, const Tensor& a, const Tensor& b) {
                                         "; give [..., n, n] and [..., n, k]");
 }
 
-Shape joined(const Shape& batch, int64_t rows, int64_t columns) {
-    Shape shape = batch;
-    shape.push_back(rows);
-    shape.push_back(columns);
-    return shape;
-}
-
 // body(i) for every matrix of the batch, one plus the column where it fails, or 0; the first failing matrix is named, whatever
 // the number of threads.
 template <class Body>
@@ -100,8 +93,8 @@ Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) 
     const int64_t n = in[0].size(-1), k = in[1].size(-1);
     const Shape batch = cpu::broadcast_shape(name, cpu::batch_shape(in[0].shape()),
                                              cpu::batch_shape(in[1].shape()));
-    const Tensor t = broadcast_to(in[0], joined(batch, n, n));
-    const Tensor x = broadcast_to(in[1], joined(batch, n, k)).clone();
+    const Tensor t = broadcast_to(in[0], joined(batch, {n, n}));
+    const Tensor x = broadcast_to(in[1], joined(batch, {n, k})).clone();
     if (x.count() == 0) return x;
     int64_t row = t.strides()[t.rank() - 2], col = t.strides()[t.rank() - 1];
     if (attrs.transposed) std::swap(row, col);
@@ -128,10 +121,10 @@ Tensor Solve::forward(const Attrs&, std::span<const Tensor> in) {
     const int64_t n = in[0].size(-1), k = in[1].size(-1);
     const Shape batch = cpu::broadcast_shape(name, cpu::batch_shape(in[0].shape()),
                                              cpu::batch_shape(in[1].shape()));
-    const Tensor x = broadcast_to(in[1], joined(batch, n, k)).clone();
+    const Tensor x = broadcast_to(in[1], joined(batch, {n, k})).clone();
     if (x.count() == 0) return x;
     visit_floating(x.dtype(), [&]<class T>(T) {
-        factored<T>(name, broadcast_to(in[0], joined(batch, n, n)).clone(), k,
+        factored<T>(name, broadcast_to(in[0], joined(batch, {n, n})).clone(), k,
                     [&](int64_t i, const T* factors, const int64_t* pivots) {
                         cpu::lu_solve(n, k, factors, pivots, static_cast<T*>(x.raw()) + i * n * k);
                     });
@@ -158,11 +151,9 @@ std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     check_square(name, in[0]);
     const int64_t n = in[0].size(-1), batch = n ? in[0].count() / (n * n) : 0;
-    Shape values_shape = cpu::batch_shape(in[0].shape());
-    values_shape.push_back(n);
     const Tensor matrices = in[0].contiguous(),
                  vectors = Tensor::empty(in[0].shape(), in[0].dtype()),
-                 values = Tensor::empty(values_shape, in[0].dtype());
+                 values = Tensor::empty(in[0].shape().part(0, in[0].rank() - 1), in[0].dtype());
     visit_floating(values.dtype(), [&]<class T>(T) {
         const T* const a = static_cast<const T*>(matrices.raw());
         T *const v = static_cast<T*>(vectors.raw()), *const l = static_cast<T*>(values.raw());

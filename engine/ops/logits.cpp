@@ -33,9 +33,7 @@ Tensor gradient(const Tensor& x, int64_t n, const Tensor& top, const Tensor& sum
 
 void require_labels(const char* operation, const Shape& x, const Tensor& ids) {
     require_i64(operation, "class ids", ids);
-    Shape rows = x;
-    if (rows.rank() > 0) rows.erase(rows.rank() - 1);
-    if (x.rank() == 0 || !(ids.shape() == rows))
+    if (x.rank() == 0 || !(ids.shape() == x.part(0, x.rank() - 1)))
         throw ShapeError(operation, "class ids must have the shape of x without its last axis: x " +
                                         to_string(x) + " vs ids " + to_string(ids.shape()));
 }
@@ -146,9 +144,7 @@ Tensor CrossEntropy::backward(const Attrs& attrs, const Tensor& x, const Tensor&
 
 Tensor CrossEntropy::targets(const Attrs& attrs, const Tensor& labels, int64_t classes,
                              DType dtype) {
-    Shape shape = labels.shape();
-    shape.push_back(classes);
-    Tensor out = Tensor::zeros(shape, dtype);
+    Tensor out = Tensor::zeros(joined(labels.shape(), {classes}), dtype);
     const int64_t* label = labels.data<int64_t>();
     visit(dtype, [&]<class T>(T) {
         T* to = static_cast<T*>(out.raw());

@@ -30,9 +30,7 @@ MERCER_API Tensor matmul_in(cpu::Order order, const Tensor& a, const Tensor& b);
 /// All axes before the last as one.
 template <class X>
 X flat_rows(const X& x) {
-    int64_t rows = 1;
-    for (int axis = 0; axis + 1 < x.rank(); ++axis) rows *= x.shape()[axis];
-    return reshape(x, {rows, x.shape().back()});
+    return reshape(x, {count(x.shape().part(0, x.rank() - 1)), x.shape().back()});
 }
 
 /// matmul for vectors and matrices: a rank-1 operand gains an axis for the product and loses it

@@ -16,11 +16,7 @@ MERCER_DISPATCH(cpu::NormTable, norm_table)
 
 namespace {
 
-Shape last_axes(const Shape& shape, int n) {
-    Shape last;
-    for (int a = shape.rank() - n; a < shape.rank(); ++a) last.push_back(shape[a]);
-    return last;
-}
+Shape last_axes(const Shape& shape, int n) { return shape.part(shape.rank() - n, shape.rank()); }
 
 // The elements of a row.
 int64_t row_length(const char* name, int axes, const Tensor& x, const Tensor& gain,

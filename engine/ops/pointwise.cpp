@@ -143,21 +143,15 @@ Tensor pointwise_sum(const PointwiseOp& op, std::span<const Tensor* const> x, in
     const OperationScope scope(op.name, x);
     require_floating(op.name, *x[0]);
     const Shape shape = common_shape(op, x);
-    Shape kept = shape;
-    int64_t cols = 1;
-    for (int a = 0; a < axes; ++a) {
-        cols *= kept.back();
-        kept.erase(kept.rank() - 1);
-    }
-    const int64_t rows = count(kept);
+    const Shape kept = shape.part(0, shape.rank() - axes),
+                by_row = joined(kept, Shape::filled(axes, 1));
+    const int64_t rows = count(kept), cols = count(shape.part(kept.rank(), shape.rank()));
     // Element (r, c) of an operand at r·row + c·col: dense, one number for each row, or one for all.
     std::array<int64_t, max_pointwise_inputs> row{}, col{};
     bool plain = op.sums != nullptr;
     for (size_t k = 0; k < x.size() && plain; ++k) {
         if (x[k]->count() == 1) continue;
         const bool dense = x[k]->shape() == shape;
-        Shape by_row = kept;
-        while (by_row.rank() < shape.rank()) by_row.push_back(1);
         plain = x[k]->is_contiguous() && (dense || x[k]->shape() == by_row);
         row[k] = dense ? cols : 1;
         col[k] = dense;

@@ -19,12 +19,11 @@ Tensor scanned(cpu::Scan op, const ScanAttrs& attrs, const Tensor& x);
 
 /// The lines of a shape along one axis.
 struct Lines {
-    int64_t outer = 1, n = 1, inner = 1;
-    Lines(const Shape& shape, int axis) {
-        n = shape[axis];
-        for (int i = 0; i < shape.rank(); ++i)
-            if (i != axis) (i < axis ? outer : inner) *= shape[i];
-    }
+    int64_t outer, n, inner;
+    Lines(const Shape& shape, int axis)
+        : outer(count(shape.part(0, axis))),
+          n(shape[axis]),
+          inner(count(shape.part(axis + 1, shape.rank()))) {}
     /// body(the first element, lines) for at most `width` lines at a time, in parallel: rows, or columns if there are any.
     /// So many elements cost as much as one of grain_for.
     template <class Body>

@@ -14,7 +14,7 @@ namespace {
 // What every operation here sees: dense rows and their segments.
 struct Rows {
     Tensor x, at;
-    int64_t entries, count, width = 1;
+    int64_t entries, count, width;
 
     Rows(const char* operation, const SegmentAttrs& attrs, std::span<const Tensor> in) {
         require_floating(operation, in[0]);
@@ -23,7 +23,7 @@ struct Rows {
         x = in[0].contiguous();
         at = attrs.count < 0 ? checked_offsets(operation, in[1], entries) : in[1];
         count = attrs.count < 0 ? at.count() - 1 : attrs.count;
-        for (int a = 1; a < x.rank(); ++a) width *= x.size(a);
+        width = mercer::count(x.shape().part(1, x.rank()));
     }
     cpu::SegmentList list() const { return {at.data<int64_t>(), nullptr, count, entries}; }
     cpu::Indexed by_id() const { return {1, entries, width, count, at.data<int64_t>(), true}; }
