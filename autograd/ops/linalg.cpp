@@ -11,9 +11,6 @@ Var triangular_solve(const Var& t, const Var& b, bool lower, bool transposed) {
     return record<TriangularSolve>({lower, transposed}, {&t, &b});
 }
 Var solve(const Var& a, const Var& b) { return record<Solve>({}, {&a, &b}); }
-std::pair<Var, Var> eigh(const Var& a) {
-    auto [values, vectors] = record<Eigh>({}, {&a});
-    return {values, vectors};
-}
+std::pair<Var, Var> eigh(const Var& a) { return paired(record<Eigh>({}, {&a})); }
 
 }  // namespace mercer

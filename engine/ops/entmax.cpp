@@ -125,11 +125,10 @@ Tensor FenchelYoung::backward(const Attrs& attrs, const Tensor& from, const Tens
 }
 
 Tensor sparsemax(const Tensor& x, int axis) {
-    return compute<Entmax<EntmaxAlpha::two>>({normal_axis("sparsemax", axis, x.rank())}, {&x, 1});
+    return compute_along<Entmax<EntmaxAlpha::two>>(axis, x);
 }
 Tensor entmax15(const Tensor& x, int axis) {
-    return compute<Entmax<EntmaxAlpha::three_halves>>({normal_axis("entmax15", axis, x.rank())},
-                                                      {&x, 1});
+    return compute_along<Entmax<EntmaxAlpha::three_halves>>(axis, x);
 }
 Tensor entmax(const Tensor& x, const Tensor& alpha, int axis) {
     return compute<Entmax<EntmaxAlpha::any>>({normal_axis("entmax", axis, x.rank())}, {x, alpha});

@@ -177,9 +177,6 @@ Tensor triangular_solve(const Tensor& t, const Tensor& b, bool lower, bool trans
     return compute<TriangularSolve>({lower, transposed}, {t, b});
 }
 Tensor solve(const Tensor& a, const Tensor& b) { return compute<Solve>({}, {a, b}); }
-std::pair<Tensor, Tensor> eigh(const Tensor& a) {
-    auto [values, vectors] = Eigh::forward({}, {&a, 1});
-    return {values, vectors};
-}
+std::pair<Tensor, Tensor> eigh(const Tensor& a) { return paired(Eigh::forward({}, {&a, 1})); }
 
 }  // namespace mercer

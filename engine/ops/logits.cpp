@@ -200,9 +200,7 @@ Tensor logsumexp(const Tensor& x, std::span<const int> axes, bool keep) {
 Tensor logsumexp(const Tensor& x, std::initializer_list<int> axes, bool keep) {
     return logsumexp(x, std::span(axes.begin(), axes.size()), keep);
 }
-Tensor log_softmax(const Tensor& x, int axis) {
-    return compute<LogSoftmax>({normal_axis("log_softmax", axis, x.rank())}, {&x, 1});
-}
+Tensor log_softmax(const Tensor& x, int axis) { return compute_along<LogSoftmax>(axis, x); }
 Tensor cross_entropy(const Tensor& logits, const Tensor& ids, double smoothing, int64_t ignore,
                      LossReduction reduction) {
     return compute<CrossEntropy>({smoothing, ignore, reduction}, {logits, ids})[0];

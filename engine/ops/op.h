@@ -22,6 +22,7 @@
 #include <array>
 #include <initializer_list>
 #include <span>
+#include <utility>
 
 #include "engine/operation.h"
 #include "engine/tensor.h"
@@ -44,6 +45,17 @@ auto compute(const typename Op::Attrs& attrs, std::span<const Tensor> x) {
 template <class Op>
 auto compute(const typename Op::Attrs& attrs, std::initializer_list<Tensor> x) {
     return compute<Op>(attrs, std::span(x.begin(), x.size()));
+}
+
+/// Op, whose first attribute is an axis, along one of x's that may be negative.
+template <class Op, class... More>
+auto compute_along(int axis, const Tensor& x, const More&... attributes) {
+    return compute<Op>({normal_axis(Op::name, axis, x.rank()), attributes...}, {&x, 1});
+}
+/// Two results as functions give them.
+template <class X>
+std::pair<X, X> paired(std::array<X, 2> results) {
+    return {std::move(results[0]), std::move(results[1])};
 }
 
 constexpr unsigned input_bit(int i) { return 1u << i; }

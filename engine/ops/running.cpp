@@ -102,13 +102,9 @@ std::array<Tensor, 2> Cummin::forward(const Attrs& attrs, std::span<const Tensor
 }
 
 std::pair<Tensor, Tensor> cummax(const Tensor& x, int axis, bool reverse) {
-    auto [values, indices] =
-        compute<Cummax>({normal_axis("cummax", axis, x.rank()), reverse}, {&x, 1});
-    return {values, indices};
+    return paired(compute_along<Cummax>(axis, x, reverse));
 }
 std::pair<Tensor, Tensor> cummin(const Tensor& x, int axis, bool reverse) {
-    auto [values, indices] =
-        compute<Cummin>({normal_axis("cummin", axis, x.rank()), reverse}, {&x, 1});
-    return {values, indices};
+    return paired(compute_along<Cummin>(axis, x, reverse));
 }
 }  // namespace mercer

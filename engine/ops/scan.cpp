@@ -157,9 +157,9 @@ Tensor Cumprod::forward(const Attrs& attrs, std::span<const Tensor> x) {
 }
 
 Tensor cumsum(const Tensor& x, int axis, bool exclusive, bool reverse) {
-    return compute<Cumsum>({normal_axis("cumsum", axis, x.rank()), exclusive, reverse}, {&x, 1});
+    return compute_along<Cumsum>(axis, x, exclusive, reverse);
 }
 Tensor cumprod(const Tensor& x, int axis, bool exclusive, bool reverse) {
-    return compute<Cumprod>({normal_axis("cumprod", axis, x.rank()), exclusive, reverse}, {&x, 1});
+    return compute_along<Cumprod>(axis, x, exclusive, reverse);
 }
 }  // namespace mercer

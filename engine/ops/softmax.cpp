@@ -25,8 +25,6 @@ Tensor Softmax::backward(const Attrs& attrs, const Tensor& y, const Tensor& g) {
         attrs.axis, [=](auto... args) { kernel(args..., stream); }, y, g);
 }
 
-Tensor softmax(const Tensor& x, int axis) {
-    return compute<Softmax>({normal_axis("softmax", axis, x.rank())}, {&x, 1});
-}
+Tensor softmax(const Tensor& x, int axis) { return compute_along<Softmax>(axis, x); }
 
 }  // namespace mercer

@@ -142,17 +142,13 @@ std::array<Tensor, 2> TopK::forward(const Attrs& attrs, std::span<const Tensor> 
 }
 
 std::pair<Tensor, Tensor> sort(const Tensor& x, int axis, bool descending) {
-    auto [values, indices] =
-        compute<Sort>({normal_axis("sort", axis, x.rank()), descending}, {&x, 1});
-    return {values, indices};
+    return paired(compute_along<Sort>(axis, x, descending));
 }
 Tensor argsort(const Tensor& x, int axis, bool descending) {
     return sorted("argsort", x, normal_axis("argsort", axis, x.rank()), descending, false)[1];
 }
 std::pair<Tensor, Tensor> topk(const Tensor& x, int64_t k, int axis, bool largest) {
-    auto [values, indices] =
-        compute<TopK>({k, normal_axis("topk", axis, x.rank()), largest}, {&x, 1});
-    return {values, indices};
+    return paired(compute<TopK>({k, normal_axis("topk", axis, x.rank()), largest}, {&x, 1}));
 }
 
 }  // namespace mercer
