@@ -22,13 +22,10 @@ Tensor isnan(const Var& x) { return isnan(x.value()); }
 Tensor isinf(const Var& x) { return isinf(x.value()); }
 Tensor isfinite(const Var& x) { return isfinite(x.value()); }
 
-#define MERCER_COUNTING(name)                                               \
-    Tensor name(const Var& x, std::span<const int> axes, bool keep) {       \
-        return name(x.value(), axes, keep);                                 \
-    }                                                                       \
-    Tensor name(const Var& x, std::initializer_list<int> axes, bool keep) { \
-        return name(x.value(), axes, keep);                                 \
-    }                                                                       \
+#define MERCER_COUNTING(name)                                         \
+    Tensor name(const Var& x, std::span<const int> axes, bool keep) { \
+        return name(x.value(), axes, keep);                           \
+    }                                                                 \
     Tensor name(const Var& x) { return name(x.value()); }
 MERCER_COUNTING(any)
 MERCER_COUNTING(all)

@@ -22,9 +22,6 @@ Var reshape(const Var& x, const Shape& shape) { return record<Reshape>({shape}, 
 Var permute(const Var& x, std::span<const int> axes) {
     return record<Permute>(permutation(axes, x.rank()), {&x});
 }
-Var permute(const Var& x, std::initializer_list<int> axes) {
-    return permute(x, std::span(axes.begin(), axes.size()));
-}
 Var transpose(const Var& x) { return record<Permute>(last_two_exchanged(x.rank()), {&x}); }
 Var broadcast_to(const Var& x, const Shape& shape) {
     return x.shape() == shape ? x : record<BroadcastTo>({shape}, {&x});
@@ -49,9 +46,6 @@ Var concat(std::span<const Var> xs, int axis) {
         for (size_t i = 0; i < placed.size(); ++i)
             if (placed[i].is_constant()) parts[i] = &(placed[i] = tape->watch(placed[i].value()));
     return record<Concat>({normal_axis("concat", axis, xs[0].rank())}, VarRefs(parts));
-}
-Var concat(std::initializer_list<Var> xs, int axis) {
-    return concat(std::span(xs.begin(), xs.size()), axis);
 }
 
 Var gather(const Var& x, const Tensor& index, int axis) {

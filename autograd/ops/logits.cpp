@@ -8,9 +8,6 @@ namespace mercer {
 Var logsumexp(const Var& x, std::span<const int> axes, bool keep) {
     return record<LogSumExp>(reduce_axes("logsumexp", axes, x.rank(), keep), {&x})[0];
 }
-Var logsumexp(const Var& x, std::initializer_list<int> axes, bool keep) {
-    return logsumexp(x, std::span(axes.begin(), axes.size()), keep);
-}
 Var log_softmax(const Var& x, int axis) {
     return record<LogSoftmax>({normal_axis("log_softmax", axis, x.rank())}, {&x});
 }

@@ -91,9 +91,6 @@ Tensor reshape(const Tensor& x, const Shape& shape) { return compute<Reshape>({s
 Tensor permute(const Tensor& x, std::span<const int> axes) {
     return Permute::forward(permutation(axes, x.rank()), {&x, 1});
 }
-Tensor permute(const Tensor& x, std::initializer_list<int> axes) {
-    return permute(x, std::span(axes.begin(), axes.size()));
-}
 Tensor transpose(const Tensor& x) {
     return Permute::forward(last_two_exchanged(x.rank()), {&x, 1});
 }

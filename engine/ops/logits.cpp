@@ -197,9 +197,6 @@ Tensor NllLoss::forward(const Attrs& attrs, std::span<const Tensor> in) {
 Tensor logsumexp(const Tensor& x, std::span<const int> axes, bool keep) {
     return compute<LogSumExp>(reduce_axes("logsumexp", axes, x.rank(), keep), {&x, 1})[0];
 }
-Tensor logsumexp(const Tensor& x, std::initializer_list<int> axes, bool keep) {
-    return logsumexp(x, std::span(axes.begin(), axes.size()), keep);
-}
 Tensor log_softmax(const Tensor& x, int axis) { return compute_along<LogSoftmax>(axis, x); }
 Tensor cross_entropy(const Tensor& logits, const Tensor& ids, double smoothing, int64_t ignore,
                      LossReduction reduction) {

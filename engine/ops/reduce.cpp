@@ -34,6 +34,11 @@ Tensor reduce(const char* name, cpu::Reduction op, const ReduceAttrs& attrs, con
     return finished(y, attrs);
 }
 
+Tensor counted(const char* name, cpu::Counting op, const Tensor& x, const ReduceAttrs& attrs) {
+    const OperationScope scope(name, {&x});
+    return finished(cpu::reduce(op, x, attrs.axes), attrs);
+}
+
 Tensor extremum_index(const char* name, cpu::Extremum op, const Tensor& x, unsigned axes,
                       bool keep) {
     const OperationScope scope(name, {&x});
@@ -151,19 +156,13 @@ Tensor NormP::forward(const Attrs& a, std::span<const Tensor> in) {
     return finished(scaled_norm(x, a.axes, a.p), a);
 }
 
-#define MERCER_COUNTING(function, which)                                           \
-    Tensor function(const Tensor& x, std::span<const int> axes, bool keep) {       \
-        const OperationScope scope(#function, {&x});                               \
-        const ReduceAttrs attrs = reduce_axes(#function, axes, x.rank(), keep);    \
-        return finished(cpu::reduce(cpu::Counting::which, x, attrs.axes), attrs);  \
-    }                                                                              \
-    Tensor function(const Tensor& x, std::initializer_list<int> axes, bool keep) { \
-        return function(x, std::span(axes.begin(), axes.size()), keep);            \
-    }                                                                              \
-    Tensor function(const Tensor& x) {                                             \
-        const OperationScope scope(#function, {&x});                               \
-        const ReduceAttrs attrs = reduce_all(x.rank());                            \
-        return finished(cpu::reduce(cpu::Counting::which, x, attrs.axes), attrs);  \
+#define MERCER_COUNTING(function, which)                                          \
+    Tensor function(const Tensor& x, std::span<const int> axes, bool keep) {      \
+        return counted(#function, cpu::Counting::which, x,                        \
+                       reduce_axes(#function, axes, x.rank(), keep));             \
+    }                                                                             \
+    Tensor function(const Tensor& x) {                                            \
+        return counted(#function, cpu::Counting::which, x, reduce_all(x.rank())); \
     }
 MERCER_COUNTING(any, any)
 MERCER_COUNTING(all, all)

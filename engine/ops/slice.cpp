@@ -129,8 +129,5 @@ Tensor concat(std::span<const Tensor> xs, int axis) {
     if (xs.empty()) throw ShapeError("concat", "needs at least one tensor");
     return compute<Concat>({normal_axis("concat", axis, xs[0].rank())}, xs);
 }
-Tensor concat(std::initializer_list<Tensor> xs, int axis) {
-    return concat(std::span(xs.begin(), xs.size()), axis);
-}
 
 }  // namespace mercer
