@@ -1,11 +1,14 @@
 #include "engine/io/npy.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <utility>
 
+#include "engine/functions.h"
 #include "engine/io/atomic_file.h"
 
 namespace mercer::io {
@@ -35,20 +38,15 @@ public:
 
     NpyInfo parse() {
         if (!take('{')) reject(Reject::header_not_object, "expected the dict that is the header");
-        bool has_descr = false, has_order = false, has_shape = false;
+        std::array<bool, std::size(keys)> has{};
         for (bool more = true; more && !take('}');) {
-            const std::string_view key = quoted_text(Reject::invalid_syntax, "a key in quotes");
-            field_ = key;
-            bool* const has = key == "descr"           ? &has_descr
-                              : key == "fortran_order" ? &has_order
-                              : key == "shape"         ? &has_shape
-                                                       : nullptr;
-            if (!has) reject(Reject::unknown_field, "keys are descr, fortran_order and shape");
-            if (std::exchange(*has, true)) reject(Reject::duplicate_field, "appears twice");
+            field_ = quoted_text(Reject::invalid_syntax, "a key in quotes");
+            const size_t i = size_t(std::ranges::find(keys, field_, &Key::name) - keys);
+            if (i == has.size())
+                reject(Reject::unknown_field, "keys are descr, fortran_order and shape");
+            if (std::exchange(has[i], true)) reject(Reject::duplicate_field, "appears twice");
             if (!take(':')) reject(Reject::invalid_syntax, "expected ':' after the key");
-            if (has == &has_descr) descr();
-            if (has == &has_order) order();
-            if (has == &has_shape) shape();
+            (this->*keys[i].read)();
             more = take(',');
             if (!more && !take('}'))
                 reject(Reject::invalid_syntax, "expected ',' or '}' after the value");
@@ -58,11 +56,10 @@ public:
         if (at_ != text_.size())
             reject(text_[at_] == '\0' ? Reject::nul_padding : Reject::trailing_text,
                    "after the dict only spaces and a newline may follow");
-        for (const auto& [has, name] :
-             {std::pair{has_descr, "descr"}, std::pair{has_order, "fortran_order"},
-              std::pair{has_shape, "shape"}})
-            if (!has)
-                reject(Reject::missing_field, "the key '" + std::string(name) + "' is missing");
+        for (size_t i = 0; i < has.size(); ++i)
+            if (!has[i])
+                reject(Reject::missing_field,
+                       "the key '" + std::string(keys[i].name) + "' is missing");
         return std::move(info_);
     }
 
@@ -73,12 +70,7 @@ private:
     void skip_spaces() {
         while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
     }
-    bool take(char c) {
-        skip_spaces();
-        if (at_ == text_.size() || text_[at_] != c) return false;
-        ++at_;
-        return true;
-    }
+    bool take(char c) { return take(std::string_view(&c, 1)); }
     bool take(std::string_view word) {
         skip_spaces();
         if (!text_.substr(at_).starts_with(word)) return false;
@@ -165,6 +157,14 @@ private:
         return value;
     }
 
+    struct Key {
+        std::string_view name;
+        void (HeaderParser::*read)();
+    };
+    static constexpr Key keys[] = {{"descr", &HeaderParser::descr},
+                                   {"fortran_order", &HeaderParser::order},
+                                   {"shape", &HeaderParser::shape}};
+
     const File& file_;
     std::string_view text_, field_;
     uint64_t text_at_;
@@ -230,13 +230,9 @@ Tensor read_from(const std::shared_ptr<const File>& file, const ReadOptions& opt
     const Tensor t =
         load_elements(file, "", info.element, info.shape, info.offset, info.is_big_endian, options);
     if (!info.is_fortran) return t;
-    Shape shape;
-    Strides strides;
-    for (int i = t.rank(); i-- > 0;) {
-        shape.push_back(t.shape()[i]);
-        strides.push_back(t.strides()[i]);
-    }
-    return t.view(shape, strides, 0);
+    std::vector<int> axes(size_t(t.rank()));
+    std::iota(axes.rbegin(), axes.rend(), 0);
+    return permute(t, axes);
 }
 
 }  // namespace
