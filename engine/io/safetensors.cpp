@@ -168,9 +168,8 @@ void write_safetensors(const std::filesystem::path& path, const TensorMap& tenso
                                       " bytes, the format's limit is 100000000; write two files");
 
     AtomicFile file(writing, path);
-    char length[8];
-    for (size_t i = 0; i < 8; ++i) length[i] = char(uint64_t(header.size()) >> 8 * i & 255);
-    file.write(length, sizeof length);
+    const uint64_t length = header.size();  // little-endian, as the machine is (element.cpp)
+    file.write(&length, sizeof length);
     file.write(header);
     for (const auto* item : order) {
         const Tensor t = item->second.contiguous();

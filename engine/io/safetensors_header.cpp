@@ -130,11 +130,7 @@ private:
 };
 
 bool Events::unexpected(const std::string& found) {
-    struct Wanted {
-        Reject code;
-        const char* what;
-    };
-    const Wanted wanted = [&]() -> Wanted {
+    const auto [code, what] = [&]() -> std::pair<Reject, const char*> {
         switch (state_) {
             case State::top: return {Reject::header_not_object, "the header's object"};
             case State::entry: return {Reject::entry_not_object, "the object that describes a tensor"};
@@ -148,7 +144,7 @@ bool Events::unexpected(const std::string& found) {
             default: return {Reject::invalid_syntax, "a key"};  // the parser itself sees to it
         }
     }();
-    reject(wanted.code, "found " + found + ", expected " + wanted.what);
+    reject(code, "found " + found + ", expected " + what);
 }
 
 bool Events::number_unsigned(uint64_t x) {
@@ -384,10 +380,9 @@ void read_text(const File& file, const ReadOptions& options, SafetensorsHeader& 
         reject(Reject::file_too_short, file.size(),
                "the file has " + std::to_string(file.size()) +
                    " bytes, a safetensors file begins with 8 that give its header's length");
-    unsigned char length[prefix];
-    file.read(0, length, prefix);
-    uint64_t n = 0;
-    for (size_t i = prefix; i-- > 0;) n = n << 8 | length[i];
+    uint64_t n;  // little-endian, as the machine is (element.cpp)
+    static_assert(sizeof n == prefix);
+    file.read(0, &n, prefix);
     // In this order: a wrong file is called that, not too large.
     if (n > file.size() - prefix)
         reject(Reject::header_beyond_file, 0,
