@@ -53,13 +53,11 @@ Tensor Linear::forward(const Attrs& attrs, std::span<const Tensor> in) {
     Shape shape = x.shape();
     shape[shape.rank() - 1] = w.shape()[1];
     const Tensor out = Tensor::empty(shape, x.dtype());
-    if (x.rank() > 1) {
-        multiply_into(out, x, w, {bias, kernels_of(attrs.activation)});
-    } else {
-        const Shape row{1, shape[0]};
-        multiply_into(out.view(row, {shape[0], 1}, out.offset()), reshape(x, {1, x.shape()[0]}), w,
-                      {bias, kernels_of(attrs.activation)});
-    }
+    const AfterProduct after{bias, kernels_of(attrs.activation)};
+    if (x.rank() > 1)
+        multiply_into(out, x, w, after);
+    else
+        multiply_into(flat_rows(out), flat_rows(x), w, after);
     return out;
 }
 
