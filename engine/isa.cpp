@@ -8,13 +8,10 @@
 #include "engine/log.h"
 
 namespace mercer {
-namespace {
-
-std::atomic<int> current{-1};
 
 // __builtin_cpu_supports asks CPUID and, through XGETBV, whether the operating system saves the
 // registers.
-bool supported(Isa isa) {
+bool is_available(Isa isa) {
     switch (isa) {
         case Isa::scalar: return true;
 #if defined(__x86_64__)
@@ -25,7 +22,7 @@ bool supported(Isa isa) {
         case Isa::avx512:
             return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                   supported(Isa::avx2);
+                   is_available(Isa::avx2);
 #elif defined(__aarch64__)
         case Isa::neon: return true;
 #endif
@@ -33,24 +30,28 @@ bool supported(Isa isa) {
     }
 }
 
+namespace {
+
+std::atomic<int> current{-1};
+
 Isa choose() {
     const char* forced = std::getenv("MERCER_ISA");
     if (!forced || !*forced) {
         for (Isa isa : {Isa::avx512, Isa::avx2, Isa::neon, Isa::scalar_fma})
-            if (supported(isa)) return isa;
+            if (is_available(isa)) return isa;
         return Isa::scalar;
     }
     if (std::string_view(forced) == "scalar")
-        return supported(Isa::scalar_fma) ? Isa::scalar_fma : Isa::scalar;
+        return is_available(Isa::scalar_fma) ? Isa::scalar_fma : Isa::scalar;
     std::string known;
     for (int i = 0; i < isa_count; ++i) {
         const Isa isa = Isa(i);
         if (name_of(isa) == forced) {
-            if (supported(isa)) return isa;
+            if (is_available(isa)) return isa;
             throw DeviceError(
                 "isa", "MERCER_ISA=" + std::string(forced) + " is not available on this machine");
         }
-        if (supported(isa)) known += " " + std::string(name_of(isa));
+        if (is_available(isa)) known += " " + std::string(name_of(isa));
     }
     throw DeviceError(
         "isa", "MERCER_ISA='" + std::string(forced) + "' is unknown; this machine has:" + known);
@@ -63,12 +64,10 @@ std::string_view name_of(Isa isa) {
     return names[int(isa)];
 }
 
-bool is_available(Isa isa) { return supported(isa); }
-
 std::vector<Isa> available_isas() {
     std::vector<Isa> found;
     for (int i = 0; i < isa_count; ++i)
-        if (supported(Isa(i))) found.push_back(Isa(i));
+        if (is_available(Isa(i))) found.push_back(Isa(i));
     return found;
 }
 
@@ -84,7 +83,7 @@ Isa isa() {
 }
 
 void set_isa(Isa isa) {
-    if (!supported(isa))
+    if (!is_available(isa))
         throw DeviceError("set_isa",
                           std::string(name_of(isa)) + " is not available on this machine");
     current.store(int(isa), std::memory_order_relaxed);
