@@ -255,17 +255,15 @@ void* memory::allocate(size_t bytes) {
             --list.held;
         }
     }
+    if (!block) block = a.take_from_system(size);
     if (!block) {
+        log(LogLevel::warning, "the system has no more memory: cached blocks are given up");
+        a.trim();
         block = a.take_from_system(size);
-        if (!block) {
-            log(LogLevel::warning, "the system has no more memory: cached blocks are given up");
-            a.trim();
-            block = a.take_from_system(size);
-        }
-        if (!block) {
-            a.live -= size;
-            a.out_of_memory(bytes, "the system has no more memory");
-        }
+    }
+    if (!block) {
+        a.live -= size;
+        a.out_of_memory(bytes, "the system has no more memory");
     }
     if (size >= a.book.from()) a.book.add(block, size, OperationScope::current());
     return block;
