@@ -76,15 +76,14 @@ Tensor Slice::forward(const Attrs& a, std::span<const Tensor> x) {
 Tensor Unslice::forward(const Attrs& a, std::span<const Tensor> x) {
     const OperationScope scope(name, x);
     const int64_t n = x[0].shape()[a.axis];
+    const Tensor out = Tensor::empty(a.shape, x[0].dtype());
     if (a.step == 1) {
-        const Tensor out = Tensor::empty(a.shape, x[0].dtype());
         Shape before = Shape::filled(a.shape.rank(), 0);
         before[a.axis] = n > 0 ? a.begin : 0;
         cpu::copy_into_box(out, x[0], before, Tensor::scalar(0, x[0].dtype()));
         return out;
     }
-    const Tensor out = Tensor::empty(a.shape, x[0].dtype()),
-                 to[] = {out, Slice::forward({a.axis, a.begin, a.step, n}, {&out, 1})},
+    const Tensor to[] = {out, Slice::forward({a.axis, a.begin, a.step, n}, {&out, 1})},
                  from[] = {broadcast_to(Tensor::scalar(0, out.dtype()), a.shape), x[0]};
     copy_all(out, to, from, a.axis > 0);
     return out;
@@ -92,7 +91,6 @@ Tensor Unslice::forward(const Attrs& a, std::span<const Tensor> x) {
 
 Tensor Concat::forward(const Attrs& a, std::span<const Tensor> x) {
     const OperationScope scope(name, x);
-    if (x.empty()) throw ShapeError(name, "needs at least one tensor");
     Shape shape = x[0].shape();
     shape[a.axis] = 0;
     for (const Tensor& t : x) {
