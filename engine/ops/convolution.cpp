@@ -59,6 +59,21 @@ cpu::ConvolutionSizes sizes(const ConvolutionAttrs& a, int64_t batch, int64_t fr
     return {batch, a.groups, from, outs / a.groups, {a.axis[0], a.axis[1]}};
 }
 
+/// convolve(sizes, x, w, bias, result), each result of the batch being (channels, rows, columns).
+template <class Convolve>
+Tensor convolved(const char* name, const ConvolutionAttrs& a, std::span<const Tensor> in,
+                 const Shape& each, Convolve convolve) {
+    const OperationScope scope(name, in);
+    check_types(a.operation, in[0], in[1], in[2], each[0]);
+    const Tensor x = in[0].contiguous(), w = in[1].contiguous(), bias = dense(in[2]),
+                 y = Tensor::empty(joined({x.size(0)}, each), x.dtype());
+    visit_floating(x.dtype(), [&]<class T>(T) {
+        convolve(sizes(a, x.size(0), w.size(1), w.size(0)), elements<const T>(x),
+                 elements<const T>(w), elements<const T>(bias), elements<T>(y));
+    });
+    return y;
+}
+
 }  // namespace
 
 Shape for_each_axis(const char* operation, const char* what, const Shape& numbers, int axes,
@@ -77,11 +92,8 @@ Shape pads_for_axes(const char* operation, const Shape& pads, int axes) {
         throw ShapeError(operation, "pads " + to_string(pads) +
                                         " must be one number, one for each of " +
                                         std::to_string(axes) + " axes, or two");
-    for (int a = 0; a < axes && pads.rank(); ++a)
-        for (int end = 0; end < 2; ++end)
-            both[2 * a + end] = pads.rank() == 1      ? pads[0]
-                                : pads.rank() == axes ? pads[a]
-                                                      : pads[2 * a + end];
+    for (int i = 0; i < 2 * axes && pads.rank(); ++i)
+        both[i] = pads[pads.rank() == 1 ? 0 : pads.rank() == axes ? i / 2 : i];
     check_range(operation, "pads", pads, 0);
     return both;
 }
@@ -141,31 +153,13 @@ ConvolutionAttrs transposed_attrs(const char* operation, int axes, const Shape& 
 }
 
 Tensor Conv2d::forward(const Attrs& a, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
-    check_types(a.operation, in[0], in[1], in[2], in[1].size(0));
-    const Tensor x = in[0].contiguous(), w = in[1].contiguous();
-    const Tensor bias = in[2].defined() ? in[2].contiguous() : Tensor();
-    Tensor y = Tensor::empty({x.size(0), w.size(0), a.axis[0].out, a.axis[1].out}, x.dtype());
-    visit_floating(x.dtype(), [&]<class T>(T) {
-        cpu::convolve(sizes(a, x.size(0), w.size(1), w.size(0)), elements<const T>(x),
-                      elements<const T>(w), elements<const T>(bias), static_cast<T*>(y.raw()));
-    });
-    return y;
+    return convolved(name, a, in, {in[1].size(0), a.axis[0].out, a.axis[1].out},
+                     [](const auto&... x) { cpu::convolve(x...); });
 }
 
 Tensor ConvTranspose2d::forward(const Attrs& a, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
-    check_types(a.operation, in[0], in[1], in[2], in[1].size(1) * a.groups);
-    const Tensor y = in[0].contiguous(), w = in[1].contiguous();
-    const Tensor bias = in[2].defined() ? in[2].contiguous() : Tensor();
-    Tensor x =
-        Tensor::empty({y.size(0), w.size(1) * a.groups, a.axis[0].in, a.axis[1].in}, y.dtype());
-    visit_floating(y.dtype(), [&]<class T>(T) {
-        cpu::convolve_transpose(sizes(a, y.size(0), w.size(1), w.size(0)), elements<const T>(y),
-                                elements<const T>(w), elements<const T>(bias),
-                                static_cast<T*>(x.raw()));
-    });
-    return x;
+    return convolved(name, a, in, {in[1].size(1) * a.groups, a.axis[0].in, a.axis[1].in},
+                     [](const auto&... x) { cpu::convolve_transpose(x...); });
 }
 
 Tensor Conv2dWeights::forward(const Attrs& a, std::span<const Tensor> in) {
