@@ -1,9 +1,9 @@
 #include "engine/ops/layout.h"
 
 #include "engine/cpu/layout.h"
-#include "engine/cpu/reduce.h"
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/ops/reduce.h"
 
 namespace mercer {
 
@@ -80,11 +80,10 @@ Tensor SumTo::forward(const Attrs& attrs, std::span<const Tensor> x) {
     cpu::broadcast_strides(name, attrs.shape, contiguous_strides(attrs.shape),
                            g.shape());  // checks that it fits
     const int lead = g.rank() - attrs.shape.rank();
-    std::array<int, Dims::max_rank> axes;
-    size_t n = 0;
+    unsigned axes = 0;
     for (int i = 0; i < g.rank(); ++i)
-        if (i < lead || (attrs.shape[i - lead] == 1 && g.shape()[i] != 1)) axes[n++] = i;
-    return reshape(sum(g, std::span<const int>(axes.data(), n), true), attrs.shape);
+        if (i < lead || (attrs.shape[i - lead] == 1 && g.shape()[i] != 1)) axes |= 1u << i;
+    return reshape(compute<Sum>({axes, true}, x), attrs.shape);
 }
 
 Tensor reshape(const Tensor& x, const Shape& shape) { return compute<Reshape>({shape}, {&x, 1}); }
