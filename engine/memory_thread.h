@@ -18,8 +18,7 @@ struct FreeBlock {
 struct ThreadBlocks {
     static constexpr size_t unit = 64, classes = 8;  // class i holds blocks of (i + 1)·unit bytes
     static constexpr uint64_t kept = 1 << 18;        // bytes of each class, at most
-    static constexpr int64_t unsettled_most = 1
-                                              << 16;  // bytes by which the common count may be off
+    static constexpr int64_t unsettled_most = 1 << 16;  // bytes the common count may be off by
 
     template <class T>
     struct Counter {
@@ -32,8 +31,7 @@ struct ThreadBlocks {
     std::array<FreeBlock*, classes> head{};
     std::array<Counter<uint64_t>, classes> held;  // blocks in each list
     Counter<uint64_t> hits;
-    Counter<int64_t> live,
-        high;            // bytes taken less given back since they were last settled; its maximum
+    Counter<int64_t> live, high;  // bytes taken less given back since last settled; its maximum
     uint64_t epoch = 0;  // of the allocator: when it moves on, the blocks kept here are given up
     ThreadBlocks *next = nullptr, *previous = nullptr;
 

@@ -51,8 +51,7 @@ public:
         return from(values, {int64_t(values.size())});
     }
     static Tensor from(std::initializer_list<float> values) {
-        return from(std::span<const float>(values.begin(), values.size()),
-                    {int64_t(values.size())});
+        return from(values, {int64_t(values.size())});
     }
     static Tensor from(std::initializer_list<float> values, const Shape& shape) {
         return from(std::span<const float>(values.begin(), values.size()), shape);

@@ -41,10 +41,9 @@ struct Operands {
     std::array<Strides, 2 * max_pointwise_inputs + 2> strides;
     int n = 0;
     void add(const PointwiseOp& op, const Tensor& t, const Shape& shape) {
-        if (t.defined())
-            strides[size_t(n)] = cpu::broadcast_strides(op.name, t.shape(), t.strides(), shape);
-        else
-            strides[size_t(n)] = Dims::filled(shape.rank(), 0);
+        strides[size_t(n)] = t.defined()
+                                 ? cpu::broadcast_strides(op.name, t.shape(), t.strides(), shape)
+                                 : Dims::filled(shape.rank(), 0);
         tensors[size_t(n++)] = &t;
     }
     std::span<const Tensor* const> values() const { return {tensors.data(), size_t(n)}; }
