@@ -73,15 +73,12 @@ MERCER_COMPARISON(greater, less, b, a)
 MERCER_COMPARISON(greater_equal, less_equal, b, a)
 #undef MERCER_COMPARISON
 
-Tensor logical_and(const Tensor& a, const Tensor& b) {
-    return logic("logical_and", Logic::conjunction, a, b);
-}
-Tensor logical_or(const Tensor& a, const Tensor& b) {
-    return logic("logical_or", Logic::disjunction, a, b);
-}
-Tensor logical_xor(const Tensor& a, const Tensor& b) {
-    return logic("logical_xor", Logic::exclusive, a, b);
-}
+#define MERCER_LOGIC(name, which) \
+    Tensor name(const Tensor& a, const Tensor& b) { return logic(#name, Logic::which, a, b); }
+MERCER_LOGIC(logical_and, conjunction)
+MERCER_LOGIC(logical_or, disjunction)
+MERCER_LOGIC(logical_xor, exclusive)
+#undef MERCER_LOGIC
 Tensor logical_not(const Tensor& x) {
     require_bool("logical_not", x);
     return single("logical_not", compare_table().logic[int(Logic::negation)], x);

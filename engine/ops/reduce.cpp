@@ -39,12 +39,12 @@ Tensor counted(const char* name, cpu::Counting op, const Tensor& x, const Reduce
     return finished(cpu::reduce(op, x, attrs.axes), attrs);
 }
 
-Tensor extremum_index(const char* name, cpu::Extremum op, const Tensor& x, unsigned axes,
-                      bool keep) {
+Tensor extremum_index(const char* name, cpu::Extremum op, const Tensor& x,
+                      const ReduceAttrs& attrs) {
     const OperationScope scope(name, {&x});
     require_number(name, x);
-    require_elements(name, x, axes);
-    return finished(cpu::arg(op, x, axes), {axes, keep});
+    require_elements(name, x, attrs.axes);
+    return finished(cpu::arg(op, x, attrs.axes), attrs);
 }
 
 Tensor mean_squared_deviation(const char* name, const VarianceAttrs& attrs, const Tensor& x) {
@@ -169,14 +169,13 @@ MERCER_COUNTING(all, all)
 MERCER_COUNTING(count_nonzero, count)
 #undef MERCER_COUNTING
 
-#define MERCER_ARG(function, which)                                                          \
-    Tensor function(const Tensor& x, int axis, bool keep) {                                  \
-        return extremum_index(#function, cpu::Extremum::which, x,                            \
-                              1u << normal_axis(#function, axis, x.rank()), keep);           \
-    }                                                                                        \
-    Tensor function(const Tensor& x) {                                                       \
-        return extremum_index(#function, cpu::Extremum::which, x, reduce_all(x.rank()).axes, \
-                              false);                                                        \
+#define MERCER_ARG(function, which)                                                      \
+    Tensor function(const Tensor& x, int axis, bool keep) {                              \
+        return extremum_index(#function, cpu::Extremum::which, x,                        \
+                              {1u << normal_axis(#function, axis, x.rank()), keep});     \
+    }                                                                                    \
+    Tensor function(const Tensor& x) {                                                   \
+        return extremum_index(#function, cpu::Extremum::which, x, reduce_all(x.rank())); \
     }
 MERCER_ARG(argmax, max)
 MERCER_ARG(argmin, min)
