@@ -24,13 +24,16 @@ void check_square(const char* operation, const Tensor& a) {
             operation, "needs square matrices over the last two axes, got " + to_string(a.shape()));
 }
 
-void check_pair(const char* operation, const Tensor& a, const Tensor& b) {
+/// Checks the two sides of an equation; the batch that they share.
+Shape batch_of(const char* operation, const Tensor& a, const Tensor& b) {
     check_square(operation, a);
     require_same_dtype(operation, a, b);
     if (b.rank() < 2 || b.size(-2) != a.size(-1))
         throw ShapeError(operation, "the matrix is " + to_string(a.shape()) + ", the right side " +
                                         to_string(b.shape()) +
                                         "; give [..., n, n] and [..., n, k]");
+    return cpu::broadcast_shape(operation, cpu::batch_shape(a.shape()),
+                                cpu::batch_shape(b.shape()));
 }
 
 // body(i) for every matrix of the batch, one plus the column where it fails, or 0; the first failing matrix is named, whatever
@@ -89,10 +92,8 @@ Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
 
 Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
-    check_pair(name, in[0], in[1]);
+    const Shape batch = batch_of(name, in[0], in[1]);
     const int64_t n = in[0].size(-1), k = in[1].size(-1);
-    const Shape batch = cpu::broadcast_shape(name, cpu::batch_shape(in[0].shape()),
-                                             cpu::batch_shape(in[1].shape()));
     const Tensor t = broadcast_to(in[0], joined(batch, {n, n}));
     const Tensor x = broadcast_to(in[1], joined(batch, {n, k})).clone();
     if (x.count() == 0) return x;
@@ -117,10 +118,8 @@ Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) 
 
 Tensor Solve::forward(const Attrs&, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
-    check_pair(name, in[0], in[1]);
+    const Shape batch = batch_of(name, in[0], in[1]);
     const int64_t n = in[0].size(-1), k = in[1].size(-1);
-    const Shape batch = cpu::broadcast_shape(name, cpu::batch_shape(in[0].shape()),
-                                             cpu::batch_shape(in[1].shape()));
     const Tensor x = broadcast_to(in[1], joined(batch, {n, k})).clone();
     if (x.count() == 0) return x;
     visit_floating(x.dtype(), [&]<class T>(T) {
