@@ -66,9 +66,7 @@ void for_pieces(const Lines& l, const cpu::ChannelArgs& operands, DType dtype, B
 Shape channel_shape(const char* name, const Shape& x) {
     if (x.rank() < 2 || count(x) == 0)
         throw ShapeError(name, "x must be (batch, channels, …) and not empty, got " + to_string(x));
-    Shape shape = Shape::filled(x.rank(), 1);
-    shape[1] = x[1];
-    return shape;
+    return joined({1, x[1]}, Shape::filled(x.rank() - 2, 1));
 }
 
 void require_channels(const char* name, const Tensor& t, const Tensor& x) {

@@ -131,10 +131,8 @@ ConvolutionAttrs window_attrs(const char* operation, int axes, const Shape& x, c
             throw ValueError(operation, "pads " + to_string(pads) +
                                             " must be less than the kernel " + to_string(kernel) +
                                             ", or windows hold padding only");
-    Shape w = {1, x[1]};
-    for (int64_t n : size) w.push_back(n);
-    return convolution_attrs(operation, axes, x, w, stride.rank() ? stride : size, Padding::valid,
-                             {1}, 1, pads);
+    return convolution_attrs(operation, axes, x, joined({1, x[1]}, size),
+                             stride.rank() ? stride : size, Padding::valid, {1}, 1, pads);
 }
 
 Tensor MaxPool2d::forward(const Attrs& a, std::span<const Tensor> in) {

@@ -33,9 +33,8 @@ Tensor reduced(const char* name, cpu::Reduction op, const SegmentAttrs& attrs,
                std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     const Rows rows(name, attrs, in);
-    Shape shape = rows.x.shape();
-    shape[0] = rows.count;
-    Tensor out = Tensor::empty(shape, rows.x.dtype());
+    const int rank = rows.x.rank();
+    Tensor out = Tensor::empty(joined({rows.count}, rows.x.shape().part(1, rank)), rows.x.dtype());
     if (out.count() == 0) return out;
     if (attrs.count < 0) {
         cpu::segment_reduce(op, rows.list(), rows.x.raw(), rows.width, attrs.empty, out.dtype(),
@@ -44,7 +43,7 @@ Tensor reduced(const char* name, cpu::Reduction op, const SegmentAttrs& attrs,
     }
     cpu::join_rows(op, rows.by_id(), attrs.empty, out.dtype(), rows.x.raw(), out.raw());
     if (!attrs.mean) return out;
-    return std::move(out) / segment_sizes(rows.at, attrs, shape.rank(), rows.x.dtype());
+    return std::move(out) / segment_sizes(rows.at, attrs, rank, rows.x.dtype());
 }
 
 }  // namespace
@@ -120,9 +119,7 @@ Tensor segment_sizes(const Tensor& at, const SegmentAttrs& attrs, int rank, DTyp
     const Tensor list = at.contiguous();
     const int64_t n = attrs.count < 0 ? list.count() - 1 : attrs.count;
     const int64_t* const place = list.data<int64_t>();
-    Shape shape = Shape::filled(rank, 1);
-    shape[0] = n;
-    const Tensor counts = Tensor::empty(shape, DType::i64);
+    const Tensor counts = Tensor::empty(joined({n}, Shape::filled(rank - 1, 1)), DType::i64);
     int64_t* const to = static_cast<int64_t*>(counts.raw());
     if (attrs.count < 0)
         std::transform(place, place + n, place + 1, to, [](int64_t a, int64_t b) { return b - a; });
