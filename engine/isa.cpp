@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "engine/cpu/constants.h"
 #include "engine/error.h"
 #include "engine/log.h"
 
@@ -75,6 +76,7 @@ Isa isa() {
     int i = current.load(std::memory_order_relaxed);
     if (i < 0) {
         const Isa found = choose();
+        if (found == Isa::avx512) cpu::map_constants();
         if (current.compare_exchange_strong(i, int(found)))  // else it was set meanwhile
             log(LogLevel::info, "kernels run on " + std::string(name_of(found)));
         i = current.load(std::memory_order_relaxed);  // the host's callback may have set another
@@ -86,6 +88,7 @@ void set_isa(Isa isa) {
     if (!is_available(isa))
         throw DeviceError("set_isa",
                           std::string(name_of(isa)) + " is not available on this machine");
+    if (isa == Isa::avx512) cpu::map_constants();
     current.store(int(isa), std::memory_order_relaxed);
 }
 

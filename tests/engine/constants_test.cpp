@@ -1,0 +1,61 @@
+// Loads under an empty mask, from pages that nobody read: kernels' constants are on pages that are mapped.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "engine/cpu/constants.h"
+#include "tests/support/restore.h"
+
+using namespace mercer;
+
+namespace {
+
+constexpr uintptr_t page = 4096;
+
+/// Where the mapping that has this address begins and ends.
+std::pair<uintptr_t, uintptr_t> mapping_of(uintptr_t address) {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        uintptr_t begin = 0, end = 0;
+        if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR, &begin, &end) == 2 &&
+            begin <= address && address < end)
+            return {begin, end};
+    }
+    return {0, 0};
+}
+
+}  // namespace
+
+TEST_CASE("pages of constants are mapped where kernels select by masks") {
+    const int pages = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (!is_available(Isa::avx512) || !cpu::constants()[0] || pages < 0) {
+        MESSAGE("[skipped] needs AVX-512, a system that maps on request and its list of pages");
+        return;
+    }
+    const Restore restore;
+    set_isa(Isa::avx512);
+    for (const char* const one : cpu::constants()) {
+        const auto at = reinterpret_cast<uintptr_t>(one);
+        CHECK(*one == 'm');
+        const auto [begin, end] = mapping_of(at);
+        REQUIRE(begin < end);
+        const uintptr_t around = cpu::around_constants,
+                        first = std::max(begin, at - around) / page * page,
+                        last = std::min(end, at + around);
+        int missing = 0;
+        for (uintptr_t p = first; p < last; p += page) {
+            uint64_t entry = 0;
+            REQUIRE(pread(pages, &entry, sizeof entry, off_t(p / page * sizeof entry)) ==
+                    sizeof entry);
+            missing += !(entry >> 63);
+        }
+        CHECK(missing == 0);
+    }
+    close(pages);
+}
