@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <cerrno>
+
 #if defined(__x86_64__) && defined(__linux__) && defined(MADV_POPULATE_READ)
 
 // Compilers put constants of a size into a section of its own, which the linker makes one of all files' before it merges
@@ -25,18 +27,26 @@ std::array<const char*, 5> constants() {
             mercer_constant_64};
 }
 
-void map_constants() {
+bool map_constants() {
     static const bool mapped = [] {
-        // Piece by piece: where there is no memory the call ends.
-        constexpr uintptr_t piece = 64 << 10;
+        const int before = errno;
+        const auto map = [](uintptr_t at, uintptr_t bytes) {
+            return madvise(reinterpret_cast<void*>(at), bytes, MADV_POPULATE_READ) == 0;
+        };
+        constexpr uintptr_t page = 4096, piece = 16 * page;
+        bool some = false;
         for (const char* const one : constants()) {
             const uintptr_t at = reinterpret_cast<uintptr_t>(one) / piece * piece;
             for (uintptr_t p = at - around_constants; p <= at + around_constants; p += piece)
-                madvise(reinterpret_cast<void*>(p), piece, MADV_POPULATE_READ);
+                if (map(p, piece))
+                    some = true;
+                else  // a hole ends the call
+                    for (uintptr_t q = p; q < p + piece; q += page) some |= map(q, page);
         }
-        return true;
+        errno = before;
+        return some;
     }();
-    static_cast<void>(mapped);
+    return mapped;
 }
 
 }  // namespace mercer::cpu
@@ -46,7 +56,7 @@ void map_constants() {
 namespace mercer::cpu {
 
 std::array<const char*, 5> constants() { return {}; }
-void map_constants() {}
+bool map_constants() { return false; }
 
 }  // namespace mercer::cpu
 

@@ -8,9 +8,9 @@ namespace mercer::cpu {
 
 /// A compiler selects a constant by a load under a mask. Where a rare case does not come the mask is empty, and the load
 /// reads nothing: so it never maps the constant's page, and each such load on a page that is not mapped costs the processor
-/// some hundred cycles (Granite Rapids: cos of 4 Mi in f32 takes 4.0 ms instead of 1.8). Maps all pages of constants, once.
-/// 20 to 100 µs; nothing where the system cannot (Linux before 5.14, others than x86-64).
-void map_constants();
+/// some 50 cycles (Granite Rapids: cos of 4 Mi in f32 takes 4.0 ms instead of 1.8). Maps all pages of constants, once, in
+/// 20 to 200 µs. False where the system cannot (Linux before 5.14, others than x86-64).
+bool map_constants();
 
 /// For tests: one address among the constants of each size, and how far around it pages are mapped, in bytes.
 inline constexpr int64_t around_constants = int64_t{256} << 10;

@@ -107,7 +107,8 @@ void segment_softmax(const SegmentList& list, const void* x, const void* g, int6
     const SegmentTable& table = segment_table();
     const int64_t bytes = width * int64_t(size_of(dtype));
     // Of fewer registers a row's parts would go past the caches in turns.
-    const bool stream = bytes % 256 == 0 && streams((g ? 3 : 2) * list.entries * bytes);
+    const bool stream = bytes % 256 == 0 && reinterpret_cast<uintptr_t>(y) % 64 == 0 &&
+                        streams((g ? 3 : 2) * list.entries * bytes);
     parallel_for(list.count, grain_for(4 * cost(list, width)), [&](int64_t begin, int64_t end) {
         const Segments here{list.offsets, nullptr, begin, end, width, width, false, stream};
         if (g) return table.softmax_backward[wide](here, x, g, y);

@@ -35,11 +35,12 @@ std::pair<uintptr_t, uintptr_t> mapping_of(uintptr_t address) {
 TEST_CASE("pages of constants are mapped where kernels select by masks") {
     const int pages = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     if (!is_available(Isa::avx512) || !cpu::constants()[0] || pages < 0) {
-        MESSAGE("[skipped] needs AVX-512, a system that maps on request and its list of pages");
+        MESSAGE("[skipped] needs AVX-512 on Linux, and the list of pages");
         return;
     }
     const Restore restore;
     set_isa(Isa::avx512);
+    int missing = 0;
     for (const char* const one : cpu::constants()) {
         const auto at = reinterpret_cast<uintptr_t>(one);
         CHECK(*one == 'm');
@@ -48,14 +49,16 @@ TEST_CASE("pages of constants are mapped where kernels select by masks") {
         const uintptr_t around = cpu::around_constants,
                         first = std::max(begin, at - around) / page * page,
                         last = std::min(end, at + around);
-        int missing = 0;
         for (uintptr_t p = first; p < last; p += page) {
             uint64_t entry = 0;
             REQUIRE(pread(pages, &entry, sizeof entry, off_t(p / page * sizeof entry)) ==
                     sizeof entry);
             missing += !(entry >> 63);
         }
-        CHECK(missing == 0);
     }
     close(pages);
+    if (cpu::map_constants())  // as set_isa() did, if the system can
+        CHECK(missing == 0);
+    else
+        MESSAGE("[skipped] this system does not map on request");
 }

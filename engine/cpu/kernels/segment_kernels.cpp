@@ -1,8 +1,8 @@
 // Sums, extrema, weighted sums, products and softmax over segments of rows:
 //   out[s] = ⊕_{k in s} w[k]·x[row[k]],   out[k] = ⟨a[s], b[row[k]]⟩,   y[k] = exp(x[k] − m_s) / Σ_s exp(x[k] − m_s).
 // Columns in registers, rows one after the other in ascending k, so that the order does not depend on the width of a
-// register. Memory: each row once, each result once. A sum of single elements in place has no columns to fill registers
-// with; it takes the canonical order. Rows that are picked are asked for early.
+// register. Memory: each row once, each result once. Single elements in place take the canonical order instead
+// (segment_group.h). Rows that are picked are asked for early.
 #include "engine/cpu/kernels/segment_group.h"
 
 namespace mercer::MERCER_ISA {
