@@ -22,6 +22,7 @@ NR == FNR { next }
 # The second: what each test said.
 match($0, /^[0-9]+: /) {
     id = number($0); line = substr($0, RLENGTH + 1)
+    sub(/^[^ ]+: MESSAGE: /, "", line)  # as doctest says it
     if (line ~ /^\[doctest\] test cases:/) {
         split(line, column, "|")
         doctest[id] = 1

@@ -186,6 +186,55 @@ TEST_CASE(
         }
 }
 
+namespace {
+
+/// softmax(x), and the gradient of Σ g·softmax(x).
+template <class F>
+std::array<Tensor, 2> with_gradient(const Tensor& x, const Tensor& g, F softmax) {
+    Tape tape;
+    const Var v = tape.watch(x);
+    const Var y = softmax(v);
+    return {y.value(), tape.gradient(sum(y * g), {v})[0]};
+}
+
+/// Segments of 0 to `longest` rows, in no order.
+void check_softmax(DType dtype, int64_t longest, int64_t width) {
+    std::vector<int64_t> at{0};
+    for (int64_t s = 0; s < 43; ++s) at.push_back(at.back() + s * s * 37 % (longest + 1));
+    const int64_t e = at.back();
+    const Shape shape = width == 1 ? Shape{e} : Shape{e, width};
+    const Tensor x = randn(Key{1, 1}, shape, dtype) * 3, g = randn(Key{1, 2}, shape, dtype),
+                 offsets = ids(at);
+    const auto result = [&] {
+        return with_gradient(x, g, [&](const Var& v) { return segment_softmax(v, offsets); });
+    };
+    cpu::set_streams_above(int64_t{1} << 60);
+    const auto first = result();
+    std::vector<Tensor> alone[2];
+    for (size_t s = 0; s + 1 < at.size(); ++s) {
+        if (at[s] == at[s + 1]) continue;
+        const auto part = [&](const Tensor& t) {
+            return cast(slice(t, 0, at[s], at[s + 1]), DType::f64);
+        };
+        const auto rows =
+            with_gradient(part(x), part(g), [](const Var& v) { return softmax(v, 0); });
+        for (size_t k = 0; k < 2; ++k) alone[k].push_back(rows[k]);
+    }
+    const double unit = dtype == DType::f32 ? 0x1p-23 : 0x1p-52;
+    for (size_t k = 0; k < 2; ++k)
+        CHECK(max(abs(cast(first[k], DType::f64) - concat(alone[k], 0))).item<double>() <
+              32 * unit);
+    for (int64_t above : {int64_t{1} << 60, int64_t{0}}) {
+        cpu::set_streams_above(above);
+        on_every_isa([&] {
+            const auto again = result();
+            for (size_t k = 0; k < 2; ++k) CHECK(difference(again[k], first[k]) == "");
+        });
+    }
+}
+
+}  // namespace
+
 TEST_CASE("the softmax of a segment, and its gradient, are those of its rows alone, however many") {
     const Restore restore;
     for (DType dtype : {DType::f32, DType::f64})
@@ -193,48 +242,7 @@ TEST_CASE("the softmax of a segment, and its gradient, are those of its rows alo
             for (int64_t width : {1, 5, 64, 83, 128}) {
                 CAPTURE(longest);
                 CAPTURE(width);
-                std::vector<int64_t> at{0};
-                for (int64_t s = 0; s < 43; ++s)
-                    at.push_back(at.back() + s * s * 37 % (longest + 1));
-                const int64_t e = at.back();
-                const Tensor x = randn(Key{1, 1}, {e, width}, dtype) * 3,
-                             g = randn(Key{1, 2}, {e, width}, dtype), offsets = ids(at);
-                const bool single = width == 1;
-                const auto rows = [&](const Tensor& t) { return single ? reshape(t, {e}) : t; };
-                const auto both = [&](const Tensor& from, const Tensor& back, auto softmax) {
-                    Tape tape;
-                    const Var v = tape.watch(from);
-                    const Var y = softmax(v);
-                    return std::array{y.value(), tape.gradient(sum(y * back), {v})[0]};
-                };
-                const auto result = [&] {
-                    return both(rows(x), rows(g),
-                                [&](const Var& v) { return segment_softmax(v, offsets); });
-                };
-                cpu::set_streams_above(int64_t{1} << 60);
-                const auto first = result();
-                std::vector<Tensor> alone[2];
-                for (size_t s = 0; s + 1 < at.size(); ++s) {
-                    const auto part = [&](const Tensor& t) {
-                        return cast(slice(t, 0, at[s], at[s + 1]), DType::f64);
-                    };
-                    if (at[s] == at[s + 1]) continue;
-                    const auto of =
-                        both(part(x), part(g), [](const Var& v) { return softmax(v, 0); });
-                    for (int k = 0; k < 2; ++k) alone[k].push_back(of[size_t(k)]);
-                }
-                for (int k = 0; k < 2; ++k) {
-                    const Tensor off = abs(reshape(cast(first[size_t(k)], DType::f64), {e, width}) -
-                                           concat(alone[k], 0));
-                    CHECK(max(off).item<double>() < 32 * (dtype == DType::f32 ? 0x1p-23 : 0x1p-52));
-                }
-                for (int64_t above : {int64_t{1} << 60, int64_t{0}}) {
-                    cpu::set_streams_above(above);
-                    on_every_isa([&] {
-                        const auto again = result();
-                        for (size_t k = 0; k < 2; ++k) CHECK(difference(again[k], first[k]) == "");
-                    });
-                }
+                check_softmax(dtype, longest, width);
             }
 }
 

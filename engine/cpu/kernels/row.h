@@ -19,6 +19,14 @@ MERCER_INLINE void store(Vec<T> v, T* p, int count) {
         v.store(p, count);
 }
 
+/// How many of n elements are left for a run's register k, for Vec's load and store: a register's lanes at most count. No
+/// branch: where runs end may be chance.
+template <class T>
+MERCER_INLINE int held(int64_t n, int k) {
+    const int64_t rest = n - k * Vec<T>::lanes;
+    return int(k ? rest & ~(rest >> 63) : rest);
+}
+
 /// Past the caches where `stream` says so.
 template <class T>
 MERCER_INLINE void put(Vec<T> v, T* p, bool stream) {

@@ -88,15 +88,11 @@ struct Block {
     /// The first `n` elements, in their order.
     MERCER_INLINE void load_first(const T* p, int n) {
         for (int k = 0; k < registers; ++k)
-            v[k] = Vec<T>::load(p + k * lanes, held(n, k), Op::template identity<T>);
+            v[k] = Vec<T>::load(p + k * lanes, held<T>(n, k), Op::template identity<T>);
     }
     MERCER_INLINE void store_first(T* p, int n) const {
         for (int k = 0; k < registers; ++k)
-            if (const int count = held(n, k)) v[k].store(p + k * lanes, count);
-    }
-    static MERCER_INLINE int held(int n, int k) {
-        const int rest = n - k * lanes;
-        return rest < 0 ? 0 : rest < lanes ? rest : lanes;
+            if (const int count = held<T>(n, k)) v[k].store(p + k * lanes, count);
     }
     MERCER_INLINE void store(T* p, bool reverse) const {
         for (int k = 0; k < registers; ++k) {

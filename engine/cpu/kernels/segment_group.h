@@ -10,9 +10,6 @@
 namespace mercer::MERCER_ISA {
 namespace {
 
-template <int n>
-struct Int {};
-
 /// The segments from at[r] to at[r + 1], r = 0 … lanes − 1. parts: registers of each, 0 for more than a few.
 template <class T, int parts>
 struct Group {
@@ -37,7 +34,8 @@ struct Group {
                 v[r] = acc.joined();
             } else {
                 Vec<T> part[parts];
-                for (int k = 0; k < parts; ++k) part[k] = f(r, at[r] + k * lanes, count(r, k));
+                for (int k = 0; k < parts; ++k)
+                    part[k] = f(r, at[r] + k * lanes, held<T>(size(r), k));
                 part[0] =
                     Op::join(part[0], Vec<T>(Op::template identity<T>));  // as those beyond do
                 for (int h = parts / 2; h >= 1; h /= 2)
@@ -57,21 +55,14 @@ struct Group {
             } else {
                 for (int k = 0; k < parts; ++k) {
                     const int64_t i = at[r] + k * lanes;
-                    const Vec<T> v = f(r, i, count(r, k));
+                    const Vec<T> v = f(r, i, held<T>(size(r), k));
                     if (i + lanes <= at[lanes])
                         v.store(to + i);
                     else
-                        v.store(to + i, count(r, k));
+                        v.store(to + i, held<T>(size(r), k));
                 }
             }
         }
-    }
-
-private:
-    /// Elements of segment r in its register k.
-    MERCER_INLINE int count(int r, int k) const {
-        const int64_t rest = size(r) - k * lanes;
-        return int(k ? rest & ~(rest >> 63) : rest);
     }
 };
 

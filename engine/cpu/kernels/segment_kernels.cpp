@@ -10,6 +10,9 @@ namespace {
 
 using cpu::Segments;
 
+template <int n>
+struct Int {};
+
 /// Calls f(column, registers as a constant, count) over the columns: eight registers at a time, four, one, a part of one.
 template <class T, class F>
 MERCER_INLINE void for_columns(int64_t width, F f) {
@@ -141,17 +144,27 @@ void exp_run(T* y, int64_t n) {
     });
 }
 
+/// What is subtracted from a segment with this maximum: of −∞ only, exp gives zeros, and so do we.
+template <class T>
+MERCER_INLINE Vec<T> subtrahend(Vec<T> top) {
+    return select(top == Vec<T>(MaxOp::identity<T>), Vec<T>(T(0)), top);
+}
+/// What exponentials are multiplied by: 1/sum, or 0.
+template <class T>
+MERCER_INLINE Vec<T> share_of(Vec<T> sum) {
+    const Vec<T> zero(T(0));
+    return select(sum == zero, zero, Vec<T>(T(1)) / sum);
+}
+
 template <class T, int parts>
 void softmax_group(Group<T, parts> group, const T* x, T* y) {
     constexpr int lanes = Vec<T>::lanes;
     constexpr T lowest = MaxOp::identity<T>;
-    const Vec<T> zero(T(0)),
-        most = group.template join<PlainMax>([&](int, int64_t i, int count) MERCER_STEP {
-            return group.load_part(x + i, count, lowest);
-        });
+    const Vec<T> most = group.template join<PlainMax>([&](int, int64_t i, int count) MERCER_STEP {
+        return group.load_part(x + i, count, lowest);
+    });
     T top[lanes], scale[lanes];
-    // −∞ only: exp gives zeros, and so do we.
-    select(most == Vec<T>(lowest), zero, most).store(top);
+    subtrahend(most).store(top);
     Vec<T> kept[lanes * parts + 1], *to = kept;  // of few registers; of more, y keeps them
     const Vec<T> sum = group.template join<SumOp>([&](int r, int64_t i, int count) MERCER_STEP {
         const Vec<T> e = exp_falling(group.load_part(x + i, count, lowest) - Vec<T>(top[r]));
@@ -161,7 +174,7 @@ void softmax_group(Group<T, parts> group, const T* x, T* y) {
             store(e, y + i, count);
         return e;
     });
-    select(sum == zero, zero, Vec<T>(T(1)) / sum).store(scale);
+    share_of(sum).store(scale);
     const Vec<T>* from = kept;
     group.write(y, [&](int r, int64_t i, int count) MERCER_STEP {
         return (parts > 0 ? *from++ : load(y + i, count, T(0))) * Vec<T>(scale[r]);
@@ -188,7 +201,6 @@ void softmax(const Segments& g, const void* from, void* to) {
     T* y = static_cast<T*>(to);
     if (g.stride == 1)
         return for_groups(g, x, [&](auto group, int64_t, int) { softmax_group(group, x, y); });
-    constexpr T lowest = MaxOp::identity<T>;
     constexpr int64_t lanes = Vec<T>::lanes, most = 16384 / sizeof(Vec<T>);
     // Exponentials of few rows, which are written once past the caches, and in parts of registers: those come back slowly.
     Vec<T> kept[most];
@@ -200,7 +212,7 @@ void softmax(const Segments& g, const void* from, void* to) {
                               (g.offsets[s + 1] - g.offsets[s]) * n <= most,
                        stream = keep && g.stream;
             Vec<T> top[n], sum[n];
-            for (int r = 0; r < n; ++r) top[r] = Vec<T>(lowest), sum[r] = Vec<T>(T(0));
+            for (int r = 0; r < n; ++r) top[r] = Vec<T>(MaxOp::identity<T>), sum[r] = Vec<T>(T(0));
             for (int64_t i = first; i < end; i += g.stride)
 #pragma GCC unroll 8
                 for (int r = 0; r < n; ++r) {
@@ -208,8 +220,7 @@ void softmax(const Segments& g, const void* from, void* to) {
                     fetch_beyond(p);
                     top[r] = PlainMax::join(top[r], load(p, count, T(0)));
                 }
-            for (int r = 0; r < n; ++r)  // −∞ only: exp gives zeros, and so do we
-                top[r] = select(top[r] == Vec<T>(lowest), Vec<T>(T(0)), top[r]);
+            for (int r = 0; r < n; ++r) top[r] = subtrahend(top[r]);
             Vec<T>* e = kept;
             for (int64_t i = first; i < end; i += g.stride)
 #pragma GCC unroll 8
@@ -221,14 +232,14 @@ void softmax(const Segments& g, const void* from, void* to) {
                         store(v, y + i + r * lanes, count);
                     sum[r] = sum[r] + v;
                 }
-            for (int r = 0; r < n; ++r)
-                sum[r] = select(sum[r] == Vec<T>(T(0)), Vec<T>(T(0)), Vec<T>(T(1)) / sum[r]);
+            Vec<T> share[n];
+            for (int r = 0; r < n; ++r) share[r] = share_of(sum[r]);
             e = kept;
             for (int64_t i = first; i < end; i += g.stride)
 #pragma GCC unroll 8
                 for (int r = 0; r < n; ++r) {
                     T* const p = y + i + r * lanes;
-                    put((keep ? *e++ : load(p, count, T(0))) * sum[r], p, count, stream);
+                    put((keep ? *e++ : load(p, count, T(0))) * share[r], p, count, stream);
                 }
         });
     if (g.stream) stream_fence();
