@@ -8,8 +8,8 @@ namespace mercer::cpu {
 
 /// A compiler selects a constant by a load under a mask. Where a rare case does not come the mask is empty, and the load
 /// reads nothing: so it never maps the constant's page, and each such load on a page that is not mapped costs the processor
-/// some 50 cycles (Granite Rapids: cos of 4 Mi in f32 takes 4.0 ms instead of 1.8). Maps all pages of constants, once, in
-/// 20 to 200 µs. False where the system cannot (Linux before 5.14, others than x86-64).
+/// some 50 cycles (seen on Granite Rapids: cos of 4 Mi in f32 in 4.0 ms instead of 1.8). Maps all pages of constants, once, in
+/// 40 to 150 µs. False where the system cannot (Linux before 5.14, others than x86-64).
 bool map_constants();
 
 /// For tests: one address among the constants of each size, and how far around it pages are mapped, in bytes.
