@@ -24,8 +24,9 @@ inline Normaliser entmax_weights(Var alpha) { return {Normaliser::Kind::entmax, 
 
 /// What a division met, added up over calls.
 struct SmootherReport {
-    int64_t fallbacks =
-        0;  // rows whose visible weights were all zero: the nearest visible key was taken
+    /// Rows whose visible weights were all zero, or too faint for 1/Σ|w|: the nearest visible key
+    /// was taken.
+    int64_t fallbacks = 0;
     int64_t nonpositive = 0;  // rows with a sum of weights that is negative, or 0 by cancellation
 };
 

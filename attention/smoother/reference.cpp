@@ -83,14 +83,14 @@ Tensor nearest(const Var& q, const Var& k, const Kernel& kernel, const Tensor& m
     return cast(one_hot(argmax(s, -1), s.size(-1)), s.dtype());
 }
 
-// w/Σw over visible keys, signed weights too. A row whose visible weights are all zero takes its
-// nearest visible key; both are counted.
+// w/Σw over visible keys, signed weights too. A row whose visible weights are all zero, or too faint
+// for 1/Σ|w|, takes its nearest visible key; both are counted.
 Var divided(const Positioned& at, const Var& direct, const Tensor& mask,
             const SmootherOptions& options) {
     const Var zero = number(0, direct.dtype()), one = number(1, direct.dtype());
     const Var w = mask.defined() ? where(mask, direct, zero) : direct;
     const Var total = sum(w, {-1}, true);
-    const Tensor empty = logical_not(any(not_equal(w, 0), {-1}, true));
+    const Tensor empty = isinf(reciprocal(sum(abs(w.value()), {-1}, true)));
     const Var share = w / where(empty, one, total);
     const Tensor sees = mask.defined() ? any(broadcast_to(mask, w.shape()), {-1}, true)
                                        : Tensor::full({1}, w.size(-1) > 0, DType::boolean);

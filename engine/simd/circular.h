@@ -10,7 +10,13 @@ MERCER_DERIVATIVE(tan, fma(y, y, one))
 /// Each factor of 1 − x² by itself.
 MERCER_DERIVATIVE(asin, one / sqrt((one - x) * (one + x)))
 MERCER_DERIVATIVE(acos, -one / sqrt((one - x) * (one + x)))
-MERCER_DERIVATIVE(atan, one / fma(x, x, one))
+template <class V>
+MERCER_INLINE V atan_slope(V x) {
+    const V one(typename V::Scalar(1));
+    return one / fma(x, x, one);
+}
+MERCER_DERIVATIVE(atan_slope, V(typename V::Scalar(2)) * fading(x, y) * y)
+MERCER_DERIVATIVE(atan, atan_slope(x))
 /// (x dy − y dx)/(x² + y²), with both scaled by the larger; NaN at the origin, 0 at infinity.
 template <class V>
 MERCER_INLINE Dual<V> atan2(Dual<V> y, Dual<V> x) {

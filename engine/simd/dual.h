@@ -91,6 +91,12 @@ MERCER_INLINE Dual<V> fma(Dual<V> a, Dual<V> b, Dual<V> c) {
     if (!b.live) return {v, c.live ? fma(a.d, b.v, c.d) : a.d * b.v};
     return {v, fma(a.d, b.v, c.live ? fma(a.v, b.d, c.d) : a.v * b.d)};
 }
+/// −x·p; where p has faded to 0 it is 0, at ±∞ as well.
+template <class V>
+MERCER_INLINE V fading(V x, V p) {
+    const V zero(typename V::Scalar(0));
+    return select(p == zero, zero, -x * p);
+}
 /// d|x| = sign(x), and 0 at 0.
 template <class V>
 MERCER_INLINE Dual<V> abs(Dual<V> a) {

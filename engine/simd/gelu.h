@@ -78,6 +78,12 @@ MERCER_INLINE Vec<double> gelu(Vec<double> x) { return gelu_of(x); }
 MERCER_INLINE Vec<double> gelu_slope(Vec<double> x) { return gelu_slope_of(x); }
 
 MERCER_DERIVATIVE(gelu, gelu_slope(x))
-MERCER_DERIVATIVE(gelu_slope, normal_pdf(x) * (V(typename V::Scalar(2)) - x * x))
+/// φ(x)(2 − x²)
+template <class V>
+MERCER_INLINE V gelu_curvature(V x) {
+    const V p = normal_pdf(x);
+    return p + p - fading(x, fading(x, p));
+}
+MERCER_DERIVATIVE(gelu_slope, gelu_curvature(x))
 
 }  // namespace mercer::MERCER_ISA

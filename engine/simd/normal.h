@@ -7,12 +7,6 @@
 
 namespace mercer::MERCER_ISA {
 
-/// −x·p; where p has faded to 0 it is 0, at ±∞ as well.
-template <class V>
-MERCER_INLINE V fading(V x, V p) {
-    const V zero(typename V::Scalar(0));
-    return select(p == zero, zero, -x * p);
-}
 /// e^(−x²): −2x e^(−x²)
 MERCER_DERIVATIVE(exp_minus_square, V(typename V::Scalar(2)) * fading(x, y))
 /// erf' = 2/√π e^(−x²)
@@ -24,8 +18,9 @@ MERCER_DERIVATIVE(erf, erf_slope(x))
 MERCER_DERIVATIVE(erfc, -erf_slope(x))
 MERCER_DERIVATIVE(normal_pdf, fading(x, y))
 MERCER_DERIVATIVE(normal_cdf, normal_pdf(x))
-/// h = φ/Φ: h' = −h(x + h)
-MERCER_DERIVATIVE(normal_hazard, (-y) * normal_hazard_excess(x))
+/// h = φ/Φ: h' = −h(x + h), −1 far left
+MERCER_DERIVATIVE(normal_hazard, select(x < V(typename V::Scalar(-1e30)), -one,
+                                        fading(normal_hazard_excess(x), y)))
 MERCER_DERIVATIVE(log_normal_cdf, normal_hazard(x))
 /// y = erfinv x: y' = √π/2 e^(y²)
 template <class V>

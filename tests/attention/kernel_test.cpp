@@ -258,6 +258,28 @@ TEST_CASE("a neighbourhood without keys takes the nearest visible one, and count
     CHECK(all(isfinite(g[1])).item<bool>());
 }
 
+TEST_CASE("weights too faint for the reciprocal of their sum are as none") {
+    for (const bool recorded : {false, true})
+        for (const double size : {1e-300, 1e-320}) {
+            CAPTURE(size);
+            Tape tape;
+            const Tensor y = Tensor::from(std::vector<double>{4, 2}, {2, 1});
+            const Var k(Tensor::from(std::vector<double>{size, 3 * size}, {2, 1}));
+            Var q(Tensor::ones({1, 1}, DType::f64));
+            if (recorded) q = tape.watch(q.value());
+            SmootherReport report;
+            const SmootherOptions options{.kernel = linear(), .report = &report};
+            const double expected = size > 1e-310 ? 2.5 : 2;
+            const Var out = attend(q, k, Var(y), options);
+            CHECK(out.item<double>() == doctest::Approx(expected).epsilon(1e-14));
+            CHECK(
+                sum(smoother_weights(q, k, options).value() * reshape(y, {1, 2})).item<double>() ==
+                doctest::Approx(expected).epsilon(1e-14));
+            CHECK(report.fallbacks == (size > 1e-310 ? 0 : 2));
+            if (recorded) CHECK(std::abs(tape.gradient(sum(out), {q})[0].item<double>()) < 1e-14);
+        }
+}
+
 TEST_CASE("a signed kernel is divided by its signed sum, and says where that is not positive") {
     SmootherReport report;
     const Tensor one = Tensor::ones({1, 1}, DType::f64),

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "autograd/call.h"
 #include "autograd/functions.h"
 #include "autograd/tape.h"
 #include "engine/finite.h"
@@ -236,5 +237,45 @@ TEST_CASE("special functions have derivatives at the ends of their domains") {
             check(gammainc(far(1), far(x)), {x}, std::max(500., 1e-307 / x));
             check(gammainc(far(.5), far(x)), {2 / std::sqrt(M_PI) * std::sqrt(x)}, 500);
         }
+    });
+}
+
+TEST_CASE("where a slope is finite, its own slope is a number") {
+    on_every_isa([] {
+        int seen = 0;
+        for (const Callable& f : callables()) {
+            if (!f.info->pointwise || !f.differentiable || f.parameters.size() != 1) continue;
+            CAPTURE(std::string(f.info->name));
+            for (const DType dtype : {DType::f32, DType::f64})
+                for (const double size :
+                     {0.0, 1e-320, 1e-40, 1.5, 14.0, 40.0, 1e15, 1e25, 1e160, 1e200, 1e308, inf})
+                    for (const double at : {-size, size}) {
+                        CAPTURE(at);
+                        Tape tape;
+                        const Var x = tape.watch(Tensor::full({}, at, dtype)),
+                                  y = call(f, {{f.parameters[0].name, {x}}}, {})[0];
+                        const auto [first] = tape.gradient(y, {x}, create_graph);
+                        if (first.is_constant()) continue;
+                        const auto [second] = tape.gradient(first, {x});
+                        const auto value = [](const Tensor& t) {
+                            return cast(t, DType::f64).item<double>();
+                        };
+                        ++seen;
+                        if (!std::isnan(value(y.value())) && std::isfinite(value(first.value())))
+                            CHECK(!std::isnan(value(second)));
+                    }
+        }
+        CHECK(seen > 1000);
+        const auto curvature = [](auto f, double at) {
+            Tape tape;
+            const Var x = tape.watch(Tensor::full({1}, at, DType::f64));
+            const auto [first] = tape.gradient(f(x), {x}, create_graph);
+            return tape.gradient(first, {x})[0];
+        };
+        const auto log_cdf = [](const Var& v) { return log_normal_cdf(v); };
+        check(curvature(log_cdf, -inf), {-1});
+        check(curvature(log_cdf, inf), {0});
+        check(curvature([](const Var& v) { return atan(v); }, 1e100), {-2e-300});
+        check(curvature([](const Var& v) { return gelu(v); }, 1e200), {0});
     });
 }

@@ -47,11 +47,14 @@ void gather(const LogTile<T>& t, T* parts, T* sizes) {
     }
 }
 
+/// Weights too faint for the reciprocal of their sum count as zero.
 template <class T>
 void finish_division(int64_t rows, const T* parts, const T* sizes, T* share, T* size) {
     for (int64_t r = 0; r < rows; ++r) {
-        size[r] = total_of(sizes + r * sum_lanes);
-        share[r] = size[r] == T(0) ? T(0) : T(1) / total_of(parts + r * sum_lanes);
+        const T total = total_of(sizes + r * sum_lanes);
+        const bool faint = __builtin_isinf(T(1) / total);
+        size[r] = faint ? T(0) : total;
+        share[r] = faint ? T(0) : T(1) / total_of(parts + r * sum_lanes);
     }
 }
 

@@ -212,7 +212,7 @@ struct Block {
                 take_nearest(r, x, view, report);
         }
     }
-    /// A row whose visible weights are all zero takes its nearest visible key.
+    /// A row whose visible weights are zero, or too faint, takes its nearest visible key.
     void take_nearest(int64_t r, const Stage<T>& x, TileView& view, SmootherReport& report) const {
         const bool nearer_is_less = p.spec.score == Kernel::Score::difference;
         int64_t best = -1;
