@@ -8,6 +8,7 @@
 #include "autograd/call_bind.h"
 #include "autograd/functions.h"
 #include "engine/error.h"
+#include "engine/shown.h"
 
 namespace mercer {
 namespace binding {
@@ -34,6 +35,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 double number(std::string_view text) {
     if (text == "inf") return std::numeric_limits<double>::infinity();
     if (text == "-inf") return -std::numeric_limits<double>::infinity();
+    if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
     double x = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
     if (error != std::errc{} || end != text.data() + text.size())
@@ -175,9 +177,15 @@ Attribute converted(std::string_view name, const Parameter& p, const Attribute& 
             throw wrong();
         if (const int64_t* x = std::get_if<int64_t>(&a)) require_width(*x);
     } else if (p.type == "float") {
-        if (const int64_t* x = std::get_if<int64_t>(&a)) a = double(*x);
-        if (const std::string* s = std::get_if<std::string>(&a); s && (*s == "inf" || *s == "-inf"))
-            a = binding::number(*s);  // JSON has no infinity
+        if (const int64_t* x = std::get_if<int64_t>(&a)) {
+            if (double(*x) == 0x1p63 || int64_t(double(*x)) != *x)
+                throw ValueError(name, "attribute '" + p.name + "' does not hold " +
+                                           std::to_string(*x) + " exactly; give it as a float");
+            a = double(*x);
+        }
+        if (const std::string* s = std::get_if<std::string>(&a);
+            s && (*s == "inf" || *s == "-inf" || *s == "nan"))
+            a = binding::number(*s);  // JSON has none of them
         if (!std::holds_alternative<double>(a)) throw wrong();
     } else if (p.type == "bool") {
         if (!std::holds_alternative<bool>(a)) throw wrong();
@@ -196,8 +204,8 @@ Attribute converted(std::string_view name, const Parameter& p, const Attribute& 
     if (!p.range.empty()) {
         const double x = p.type == "int" ? double(std::get<int64_t>(a)) : std::get<double>(a);
         if (!within(p.range, x))
-            throw ValueError(name, "attribute '" + p.name + "' = " + std::to_string(x) +
-                                       " is outside " + p.range);
+            throw ValueError(name,
+                             "attribute '" + p.name + "' = " + shown(x) + " is outside " + p.range);
     }
     return a;
 }

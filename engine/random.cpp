@@ -10,6 +10,7 @@
 #include "engine/operation.h"
 #include "engine/parallel.h"
 #include "engine/philox.h"
+#include "engine/shown.h"
 
 namespace mercer {
 
@@ -48,8 +49,7 @@ Key Key::split(uint64_t part) const {
 
 Tensor uniform(Key key, const Shape& shape, DType dtype, double low, double high) {
     if (!(low < high))
-        throw ValueError("uniform", "needs low < high, got " + std::to_string(low) + " and " +
-                                        std::to_string(high));
+        throw ValueError("uniform", "needs low < high, got " + shown(low) + " and " + shown(high));
     return filled("uniform", shape, dtype, [&](void* out, int64_t begin, int64_t n) {
         random_table().uniform[dtype == DType::f64](out, begin, n, key.seed, key.stream, low, high);
     });

@@ -7,13 +7,14 @@
 #include <string>
 
 #include "engine/error.h"
+#include "engine/shown.h"
 
 namespace mercer {
 
 inline void check_option(const char* operation, const char* option, double value, bool fits,
                          const char* range) {
     if (!fits)
-        throw ValueError(operation, std::string(option) + " = " + std::to_string(value) +
+        throw ValueError(operation, std::string(option) + " = " + shown(value) +
                                         " is out of range; needs " + range);
 }
 inline void check_not_negative(const char* operation, const char* option, double value) {

@@ -7,8 +7,8 @@
 namespace mercer::cpu {
 
 struct LogitsTable {
-    /// Of each row: top = max x (0 where not finite), sum = Σ exp(x − top), log_sum, and total = Σ x
-    /// unless null. One read of memory.
+    /// Of each row: top = max x (0 where not finite), sum = Σ exp(x − top), log_sum, and total =
+    /// Σ (x − top) unless null. One read of memory.
     void (*sums[2])(const void* x, void* top, void* sum, void* log_sum, void* total, int64_t rows,
                     int64_t n);
     /// dx = w·(exp(x − top)/sum − share), at the element `label` of a row w·(… − pick); w by row.

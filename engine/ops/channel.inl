@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "engine/functions.h"
 #include "engine/ops/channel.h"
+#include "engine/ops/deviations.h"
 
 namespace mercer {
 
@@ -66,7 +66,7 @@ void BatchNorm::vjp(Vjp<X>& c) {
     // Recorded again from x: mean and variance as values know no derivative.
     const std::vector<int> axes = axes_but_channels(shape.rank());
     const auto by_channel = [&](const X& t) { return reshape(t, shape); };
-    const X x = c.in(0), gain = c.in(1), away = x - mean(x, axes, true);
+    const X x = c.in(0), gain = c.in(1), away = deviations(x, std::span<const int>(axes));
     X dx;
     const auto add = [&](const X& more) { dx = dx.defined() ? dx + more : more; };
     if (const X g = c.g(0); g.defined()) {

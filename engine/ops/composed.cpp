@@ -14,6 +14,7 @@
 #include "engine/ops/losses.h"
 #include "engine/ops/norm.h"
 #include "engine/ops/require.h"
+#include "engine/shown.h"
 
 namespace mercer {
 

@@ -2,12 +2,14 @@
 
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/entmax_table.h"
+#include "engine/cpu/layout.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
 #include "engine/ops/loss_rows.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/rows.h"
+#include "engine/shown.h"
 
 namespace mercer {
 
@@ -19,7 +21,11 @@ namespace {
 Tensor alpha_rows(const char* name, const Tensor& alpha, const Tensor& x, int axis) {
     if (!alpha.defined()) throw ValueError(name, "alpha is missing");
     require_same_dtype(name, x, alpha, "x", "alpha");
-    const Tensor rows = as_rows(broadcast_to(alpha, kept_shape(x.shape(), 1u << axis)), axis);
+    const Shape kept = kept_shape(x.shape(), 1u << axis);
+    if (!(cpu::broadcast_shape(name, alpha.shape(), kept) == kept))
+        throw ShapeError(name, "alpha " + to_string(alpha.shape()) +
+                                   " must broadcast to one for each row, " + to_string(kept));
+    const Tensor rows = as_rows(broadcast_to(alpha, kept), axis);
     require_alpha(name, rows);
     return rows;
 }
@@ -41,7 +47,7 @@ void require_alpha(const char* name, const Tensor& alpha) {
         const T* const a = static_cast<const T*>(all.raw());
         for (int64_t i = 0; i < all.count(); ++i)
             if (!(a[i] >= T(1) && a[i] <= T(1e6)))
-                throw ValueError(name, "alpha must be in [1, 1e6], got " + std::to_string(a[i]) +
+                throw ValueError(name, "alpha must be in [1, 1e6], got " + shown(a[i]) +
                                            "; keep a free one there as 1 + softplus(a)");
     });
 }
@@ -94,7 +100,7 @@ std::array<Tensor, 4> FenchelYoung::forward(const Attrs& attrs, std::span<const 
                                    to_string(in[1].shape()));
     require_same_dtype(name, in[0], in[1], "x", "target");
     if (!(attrs.alpha >= 1 && attrs.alpha <= 1e6))
-        throw ValueError(name, "alpha must be in [1, 1e6], got " + std::to_string(attrs.alpha));
+        throw ValueError(name, "alpha must be in [1, 1e6], got " + shown(attrs.alpha));
     const Tensor x = in[0].contiguous(), y = in[1].contiguous();
     const Shape shape = x.shape().part(0, x.rank() - 1);
     std::array<Tensor, 4> out;  // loss, top, s, Σ

@@ -165,6 +165,8 @@ Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
 
 Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype) {
     require_i64("one_hot", "ids", ids);
+    if (classes < 0)
+        throw ValueError("one_hot", "the number of classes is " + std::to_string(classes));
     const Tensor out = Tensor::empty(joined(ids.shape(), {classes}), dtype),
                  flat = ids.contiguous();
     const int64_t *id = flat.data<int64_t>(), n = flat.count();

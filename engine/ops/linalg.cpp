@@ -157,10 +157,10 @@ std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
         const T* const a = static_cast<const T*>(matrices.raw());
         T *const v = static_cast<T*>(vectors.raw()), *const l = static_cast<T*>(values.raw());
         for_batch(batch, n * n * n, name, "is not finite", [&](int64_t i) {
-            const T *const matrix = a + i * n * n,
-                           *wrong = std::find_if_not(matrix, matrix + n * n,
-                                                     [](T x) { return std::isfinite(x); });
-            if (wrong != matrix + n * n) return (wrong - matrix) % n + 1;
+            const T* const matrix = a + i * n * n;
+            for (int64_t r = 0; r < n; ++r)  // what is read of it
+                for (int64_t c = 0; c <= r; ++c)
+                    if (!std::isfinite(matrix[r * n + c])) return c + 1;
             if (!cpu::eigh(n, matrix, l + i * n, v + i * n * n))
                 throw NumericalError(
                     name, "matrix " + std::to_string(i) + " of the batch: it did not converge");

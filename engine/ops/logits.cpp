@@ -11,6 +11,7 @@
 #include "engine/ops/loss_rows.h"
 #include "engine/ops/rows.h"
 #include "engine/parallel.h"
+#include "engine/shown.h"
 
 namespace mercer {
 
@@ -99,8 +100,7 @@ std::array<Tensor, 3> CrossEntropy::forward(const Attrs& attrs, std::span<const 
     const OperationScope scope(name, in);
     require_floating(name, in[0]);
     if (!(attrs.smoothing >= 0 && attrs.smoothing < 1))
-        throw ValueError(
-            name, "label_smoothing must be in [0, 1), got " + std::to_string(attrs.smoothing));
+        throw ValueError(name, "label_smoothing must be in [0, 1), got " + shown(attrs.smoothing));
     const Tensor labels = row_labels(name, in[0].shape(), in[1], attrs.ignore),
                  x = in[0].contiguous(), top = Tensor::empty(labels.shape(), x.dtype()),
                  sum = Tensor::empty(labels.shape(), x.dtype()),
@@ -123,8 +123,8 @@ std::array<Tensor, 3> CrossEntropy::forward(const Attrs& attrs, std::span<const 
                     out = T(0);
                     continue;
                 }
-                const T m = value(top)[r], away = m - value(x)[r * n + label[r]];
-                out += smooth ? keep * away + share * (m - value(total)[r] / T(n)) : away;
+                const T away = value(top)[r] - value(x)[r * n + label[r]];
+                out += smooth ? keep * away - share * (value(total)[r] / T(n)) : away;
             }
         });
     });

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "engine/functions.h"
+#include "engine/ops/deviations.h"
 #include "engine/ops/norm.h"
 
 namespace mercer {
@@ -15,9 +15,8 @@ template <class X>
 void RowNorm<centred>::vjp(Vjp<X>& c) {
     const bool parameters = c.wants(1) || c.wants(2);
     if constexpr (std::is_same_v<X, Tensor>) {
-        const auto [dx, dgain, dbias] =
-            backward(c.in(0), c.in(1), c.out(1), c.out(2), c.g(), parameters,
-                     c.template attrs<Attrs>());
+        const auto [dx, dgain, dbias] = backward(c.in(0), c.in(1), c.out(1), c.out(2), c.g(),
+                                                 parameters, c.template attrs<Attrs>());
         c.give(0, dx);
         if (c.wants(1)) c.give(1, reshape(dgain, c.in_shape(1)));
         if (c.wants(2)) c.give(2, reshape(dbias, c.in_shape(2)));
@@ -27,7 +26,8 @@ void RowNorm<centred>::vjp(Vjp<X>& c) {
         const Attrs& attrs = c.template attrs<Attrs>();
         std::vector<int> axes;
         for (int a = 1; a <= attrs.axes; ++a) axes.push_back(-a);
-        const X centre = centred ? x - mean(x, axes, true) : x;
+        X centre = x;
+        if constexpr (centred) centre = deviations(x, std::span<const int>(axes));
         const X scale = 1.0 / sqrt(mean(square(centre), axes, true) + attrs.epsilon);
         const X xhat = centre * scale, h = gain.defined() ? g * gain : g;
         X dh = h - xhat * mean(h * xhat, axes, true);

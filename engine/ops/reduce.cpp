@@ -9,6 +9,7 @@
 #include "engine/memory.h"
 #include "engine/ops/product.h"
 #include "engine/ops/require.h"
+#include "engine/shown.h"
 
 namespace mercer {
 namespace {
@@ -107,6 +108,12 @@ Tensor largest_magnitude(const Tensor& x, unsigned axes) {
     return where(logical_and(isfinite(top), greater(top, 0)), top, Tensor::ones({}, x.dtype()));
 }
 
+Tensor attained(const Tensor& x, const Tensor& y) {
+    const Tensor hit = equal(x, y);
+    if (!is_floating(x.dtype()) || !any(isnan(y)).item<bool>()) return hit;
+    return logical_or(hit, logical_and(isnan(x), isnan(y)));
+}
+
 AxesLast::AxesLast(const Shape& shape, unsigned axes) {
     for (const bool reduced : {false, true})
         for (int a = 0; a < shape.rank(); ++a) {
@@ -146,7 +153,7 @@ Tensor NormP::forward(const Attrs& a, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     const Tensor& x = in[0];
     require_floating(name, x);
-    if (!(a.p >= 0)) throw ValueError(name, "p must be at least 0, got " + std::to_string(a.p));
+    if (!(a.p >= 0)) throw ValueError(name, "p must be at least 0, got " + shown(a.p));
     if (reduced_count(x.shape(), a.axes) == 0)
         return finished(Tensor::zeros(kept_shape(x.shape(), a.axes), x.dtype()), a);
     if (a.p == 0) return finished(cast(cpu::reduce(cpu::Counting::count, x, a.axes), x.dtype()), a);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/functions.h"
+#include "engine/ops/deviations.h"
 #include "engine/ops/product.h"
 
 namespace mercer {
@@ -33,10 +34,7 @@ template <class X>
 void extremum_vjp(Vjp<X>& c) {
     const unsigned axes = c.template attrs<ReduceAttrs>().axes;
     const Shape kept = kept_shape(c.in_shape(0), axes);
-    const Tensor x = c.value(0), y = reshape(c.out_value(), kept);
-    Tensor hit = equal(x, y);
-    if (is_floating(x.dtype()) && any(isnan(y)).item<bool>())
-        hit = logical_or(hit, logical_and(isnan(x), isnan(y)));
+    const Tensor hit = attained(c.value(0), reshape(c.out_value(), kept));
     const Tensor hits = sum_to(cast(hit, c.dtype()), kept);
     const X share = broadcast_to(reshape(c.g(), kept) / X(hits), c.in_shape(0));
     c.give(0, where(hit, share, X(Tensor::zeros({}, c.dtype()))));
@@ -44,13 +42,6 @@ void extremum_vjp(Vjp<X>& c) {
 
 MERCER_SHARED_VJP(Max, extremum_vjp(c))
 MERCER_SHARED_VJP(Min, extremum_vjp(c))
-
-inline std::vector<int> axes_of(unsigned mask) {
-    std::vector<int> axes;
-    for (int i = 0; i < Dims::max_rank; ++i)
-        if (mask & (1u << i)) axes.push_back(i);
-    return axes;
-}
 
 /// dx_j = g · Π_{k<j} x_k · Π_{k>j} x_k over the reduced axes as one line: no division, so zeros are no exception.
 template <class X>
@@ -65,23 +56,12 @@ void Prod::vjp(Vjp<X>& c) {
     c.give(0, t.restored(others) * g);
 }
 
-/// x − mean. Where no derivative of it is wanted, the mean of a sum that may overflow.
-template <class X>
-X centred(Vjp<X>& c) {
-    const unsigned axes = c.template attrs<VarianceAttrs>().axes;
-    const X x = c.in(0);
-    if constexpr (std::is_same_v<X, Tensor>)
-        return x - mean_of(x, axes);
-    else
-        return x - mean(x, std::span<const int>(axes_of(axes)), true);
-}
-
 /// g · 2(x − mean) / (n − correction)
 template <class X>
 void Variance::vjp(Vjp<X>& c) {
     const Attrs& a = c.template attrs<Attrs>();
     const X g = reshape(c.g(), kept_shape(c.in_shape(0), a.axes));
-    c.give(0, centred(c) * (g * (2 / degrees_of_freedom(c.in_shape(0), a))));
+    c.give(0, deviations(c.in(0), a.axes) * (g * (2 / degrees_of_freedom(c.in_shape(0), a))));
 }
 
 /// (x / y) · g for a norm y of x, so that g / y need not be in range; 0 where y is 0.
@@ -98,7 +78,7 @@ void Deviation::vjp(Vjp<X>& c) {
     const Attrs& a = c.template attrs<Attrs>();
     const Shape kept = kept_shape(c.in_shape(0), a.axes);
     const X g = reshape(c.g(), kept) / degrees_of_freedom(c.in_shape(0), a);
-    c.give(0, over_norm(centred(c), reshape(c.out(), kept), g));
+    c.give(0, over_norm(deviations(c.in(0), a.axes), reshape(c.out(), kept), g));
 }
 
 /// With u = |x|/m, m = max |x|, which is a constant here: g · sign(x) u^(p−1) (Σ u^p)^(1/p − 1); p = 2: g x / y; p = ∞: equal

@@ -4,6 +4,7 @@
 
 #include "engine/error.h"
 #include "engine/operation.h"
+#include "engine/shown.h"
 
 namespace mercer {
 
@@ -40,9 +41,10 @@ void require_i64(const char* operation, const char* what, const Tensor& x) {
 
 Tensor number_like(const char* operation, double value, DType dtype) {
     const Tensor t = Tensor::scalar(value, dtype);
-    if (!is_floating(gradient_dtype(dtype)) && t.item<double>() != value)
-        throw ValueError(operation, std::to_string(value) + " is no " +
-                                        std::string(name_of(dtype)) + "; use cast on the tensor");
+    // 2^63 is no i64, but the nearest double of the last one.
+    if (!is_floating(gradient_dtype(dtype)) && (t.item<double>() != value || value == 0x1p63))
+        throw ValueError(operation, shown(value) + " is no " + std::string(name_of(dtype)) +
+                                        "; use cast on the tensor");
     return t;
 }
 

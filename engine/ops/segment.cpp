@@ -95,9 +95,12 @@ Tensor row_ids(const char* operation, const Shape& x, const Tensor& ids, int64_t
     return list;
 }
 
-std::pair<Tensor, Tensor> segments_of(const char* operation, const Shape& x, const Tensor& ids,
+std::pair<Tensor, Tensor> segments_of(const char* operation, const char* what, const Tensor& ids,
                                       int64_t n) {
-    const Tensor list = row_ids(operation, x, ids, n);
+    if (n < 0)
+        throw ValueError(operation, std::string("the number of ") + what + " is " +
+                                        std::to_string(n) + "; it must be 0 or more");
+    const Tensor list = checked_ids(operation, what, ids, n);
     const Tensor offsets = Tensor::empty({std::min(n, INT64_MAX - 1) + 1}, DType::i64),
                  order = Tensor::empty({list.count()}, DType::i64);
     cpu::sort_ids(list.data<int64_t>(), list.count(), n, static_cast<int64_t*>(offsets.raw()),

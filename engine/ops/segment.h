@@ -40,11 +40,11 @@ Tensor segmented(const Tensor& x, const Tensor& at, const SegmentAttrs& attrs = 
 MERCER_API Tensor segment_ids(const Tensor& offsets);
 /// How many rows each segment has, at least 1, as (n, 1, …) of `rank` axes; `at` as the operations take it.
 MERCER_API Tensor segment_sizes(const Tensor& at, const SegmentAttrs& attrs, int rank, DType dtype);
-/// The ids' rows are x's: ShapeError; a segment's number is in [0, n): ValueError; and {offsets, order} of a stable sort.
-MERCER_API std::pair<Tensor, Tensor> segments_of(const char* operation, const Shape& x,
+/// {offsets, order} of a stable sort of ids, i64 of one axis and each in [0, n).
+MERCER_API std::pair<Tensor, Tensor> segments_of(const char* operation, const char* what,
                                                  const Tensor& ids, int64_t n);
 
-/// ids, dense, checked as above.
+/// ids, dense; one for each row of x: ShapeError; each in [0, n): ValueError.
 MERCER_API Tensor row_ids(const char* operation, const Shape& x, const Tensor& ids, int64_t n);
 
 /// ids: i64 of one axis, dense.

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "engine/ops/reduce.h"
 #include "engine/ops/segment.h"
 
 namespace mercer {
@@ -22,12 +23,12 @@ void SegmentSum::vjp(Vjp<X>& c) {
     c.give(0, index_select(share, ids_of(c), 0));
 }
 
-/// Equal extrema share: g · [x = y] / #[x = y]
+/// Equal extrema share: g · [x = y] / #[x = y]; of a segment whose extremum is NaN, its NaNs.
 template <class X>
 void segment_extremum_vjp(Vjp<X>& c) {
     const SegmentAttrs at{c.template attrs<SegmentAttrs>().count};
     const Tensor ids = ids_of(c);
-    const Tensor hit = equal(c.value(0), index_select(c.out_value(), ids, 0));
+    const Tensor hit = attained(c.value(0), index_select(c.out_value(), ids, 0));
     const Tensor hits = segmented<SegmentSum>(cast(hit, c.dtype()), c.value(1), at);
     const X share = c.g() / X(maximum(hits, Tensor::scalar(1, c.dtype())));
     c.give(0, where(hit, index_select(share, ids, 0), X(Tensor::zeros({}, c.dtype()))));

@@ -7,6 +7,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"
+#include "engine/ops/require.h"
 #include "engine/parallel.h"
 
 namespace mercer {
@@ -95,8 +96,9 @@ Tensor Concat::forward(const Attrs& a, std::span<const Tensor> x) {
     shape[a.axis] = 0;
     for (const Tensor& t : x) {
         Shape other = t.shape();
+        require_same_dtype(name, x[0], t);
         if (other.rank() == shape.rank()) other[a.axis] = shape[a.axis];
-        if (!(other == shape) || t.dtype() != x[0].dtype())
+        if (!(other == shape))
             throw ShapeError(name, "parts differ beside axis " + std::to_string(a.axis) + ": " +
                                        to_string(x[0].dtype(), x[0].shape()) + " vs " +
                                        to_string(t.dtype(), t.shape()));

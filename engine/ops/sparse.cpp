@@ -83,15 +83,18 @@ Tensor Sddmm::forward(const Attrs&, std::span<const Tensor> in) {
 
 std::array<Tensor, 3> coo_to_csr(const Tensor& rows, const Tensor& columns, int64_t n) {
     const OperationScope scope("coo_to_csr", {&rows, &columns});
-    const auto [offsets, order] = segments_of("coo_to_csr", columns.shape(), rows, n);
-    return {offsets, index_select(columns, order), order};
+    const Tensor across = checked_ids("coo_to_csr", "columns", columns, INT64_MAX);
+    if (rows.count() != across.count())
+        throw ShapeError("coo_to_csr", "rows " + to_string(rows.shape()) + " and columns " +
+                                           to_string(columns.shape()) + " must have the same size");
+    const auto [offsets, order] = segments_of("coo_to_csr", "rows", rows, n);
+    return {offsets, index_select(across, order), order};
 }
 
 std::array<Tensor, 3> csr_transpose(const Tensor& offsets, const Tensor& columns, int64_t m) {
     const OperationScope scope("csr_transpose", {&offsets, &columns});
     const Pattern a("csr_transpose", offsets, columns);
-    checked_ids("csr_transpose", "columns", a.columns, m);
-    const auto [starts, order] = segments_of("csr_transpose", a.columns.shape(), a.columns, m);
+    const auto [starts, order] = segments_of("csr_transpose", "columns", a.columns, m);
     return {starts, index_select(segment_ids(a.offsets), order), order};
 }
 

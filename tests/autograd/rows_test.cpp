@@ -136,6 +136,71 @@ TEST_CASE("a large shift changes nothing, and what is masked has no weight and n
           "");
 }
 
+TEST_CASE("a smoothed cross entropy knows no shift, in rows of any length") {
+    on_every_isa([] {
+        for (const DType dtype : {DType::f32, DType::f64})
+            for (const int64_t n : {3, 64, 100, 1024, 2049, 5000, 9001}) {
+                INFO(n, " logits");
+                // Sixty-fourths, rising from block to block: a shift by a power of two is exact.
+                const Tensor rise = Tensor::arange(n, DType::f64) * (20.0 / double(n));
+                const Tensor x =
+                    cast(cast((randn(Key{5, 2}, {2, n}, DType::f64) + rise) * 64.0, DType::i64),
+                         dtype) *
+                    0x1p-6;
+                const auto loss = [](const Tensor& logits) {
+                    return cross_entropy(logits, ids({2, 0}), .1);
+                };
+                CHECK(difference(loss(x), loss(x + 0x1p16)) == "");
+                const Tensor wide = cast(x, DType::f64), log_p = log_softmax(wide);
+                const double own = (slice(log_p, 0, 0, 1).to_vector<double>()[2] +
+                                    slice(log_p, 0, 1, 2).to_vector<double>()[0]) /
+                                   2;
+                CHECK(cast(loss(x), DType::f64).item<double>() ==
+                      doctest::Approx(-.9 * own - .1 * mean(log_p).item<double>())
+                          .epsilon(dtype == DType::f64 ? 1e-14 : 1e-6));
+            }
+    });
+    const double most = std::numeric_limits<double>::max();
+    CHECK(cross_entropy(reshape(doubles({most, most}), {1, 2}), ids({1}), .1).item<double>() ==
+          doctest::Approx(std::log(2.)));
+}
+
+TEST_CASE("a constant row is normalised to zeros, whatever its mean rounds to") {
+    on_every_isa([] {
+        for (const DType dtype : {DType::f32, DType::f64})
+            for (const double value : {12345.678, 1000.1, 1e6 + 1. / 3, 1e25})
+                for (const int64_t n : {3, 40, 100, 768}) {
+                    const Tensor x = Tensor::full({2, n}, value, dtype);
+                    const Tensor c = Tensor::full({2, 2, n}, value, dtype);
+                    CHECK(max(abs(cast(layer_norm(x), DType::f64))).item<double>() == 0);
+                    CHECK(max(abs(cast(group_norm(c, 1), DType::f64))).item<double>() == 0);
+                    // x̂ of the gradient too, which is recorded from x: not 1, but 0.
+                    Tape tape;
+                    const Var v = tape.watch(x);
+                    const Tensor u = randn(Key{5, 3}, x.shape(), dtype);
+                    const auto [dx] = tape.gradient(sum(layer_norm(v) * Var(u)), {v}, create_graph);
+                    const Tensor expected = (u - mean(u, {1}, true)) / std::sqrt(1e-5);
+                    CHECK(max(abs(cast(dx.value() - expected, DType::f64))).item<double>() < .01);
+                }
+    });
+}
+
+TEST_CASE("what is NaN gives a NaN gradient, not that of some other row") {
+    on_every_isa([] {
+        for (const DType dtype : {DType::f32, DType::f64}) {
+            const Tensor x = cast(doubles({NAN, 1, 2, 0}), dtype);
+            for (const bool sparse : {true, false}) {
+                Tape tape;
+                const Var v = tape.watch(x);
+                const auto [dx] =
+                    tape.gradient(sparse ? sparsemax(v) : entmax15(v), {v},
+                                  {.cotangents = {cast(doubles({1, 2, 3, 4}), dtype)}});
+                CHECK(all(isnan(dx)).item<bool>());
+            }
+        }
+    });
+}
+
 TEST_CASE("one logit far above the others is found wherever it is in a long row") {
     for (const DType dtype : {DType::f32, DType::f64})
         for (const size_t n : {100, 1024, 1090, 2048, 2113, 3300, 4097, 5000})
@@ -270,6 +335,9 @@ TEST_CASE("what is wrong is named") {
     CHECK(
         sum(nll_loss(Tensor::ones({2, 0}), ids({-1, -1}), -1, LossReduction::none)).item<float>() ==
         0);
+    CHECK_THROWS_WITH_AS(entmax(x, Tensor::ones({2, 3}) * 1.2),
+                         "[entmax] alpha (2,3) must broadcast to one for each row, (2,1)",
+                         ShapeError);
     CHECK_THROWS_AS(cross_entropy(x, ids({0})), ShapeError);
     CHECK_THROWS_AS(cross_entropy(x, x), DTypeError);
     CHECK_THROWS_AS(cross_entropy(x, ids({0, 1}), 1.0), ValueError);

@@ -56,6 +56,18 @@ TEST_CASE("what is wrong with segments is named") {
     says<ValueError>("[unsorted_segment_softmax] ids[1] = -1 is outside [0, 2)", [&] {
         unsorted_segment_softmax(x, ids({0, -1, 1, 0}), 2);
     });
+    says<ValueError>("[coo_to_csr] rows[1] = 3 is outside [0, 2)", [] {
+        coo_to_csr(ids({0, 3}), ids({0, 1}), 2);
+    });
+    says<ValueError>("[coo_to_csr] columns[1] = -7 is outside", [] {
+        coo_to_csr(ids({0, 1}), ids({0, -7}), 2);
+    });
+    says<ShapeError>("[coo_to_csr] rows (1) and columns (2) must have the same size", [] {
+        coo_to_csr(ids({0}), ids({0, 1}), 2);
+    });
+    says<ValueError>("[csr_transpose] the number of columns is -2", [] {
+        csr_transpose(ids({0, 0}), ids({}), -2);
+    });
     says<ValueError>("the number of segments is -1", [&] {
         unsorted_segment_min(x, ids({0, 0, 0, 0}), -1);
     });
@@ -111,6 +123,14 @@ TEST_CASE("an empty segment's gradient is none, in the second order too") {
     const auto g = tape.gradient(sum(square(y)), {x}, CreateGraph{});
     const auto second = tape.gradient(sum(square(g[0])), {x});
     for (double s : second[0].to_vector<double>()) CHECK(std::isfinite(s));
+}
+
+TEST_CASE("a segment whose extremum is NaN hands its gradient to the NaNs") {
+    Tape tape;
+    const Var x = tape.watch(Tensor::from(std::vector<double>{1, NAN, 2, NAN, 3}, {5, 1}));
+    const Var most = segment_max(x, ids({0, 1, 4, 5}));
+    const auto [dx] = tape.gradient(most, {x}, {.cotangents = {Tensor::ones({3, 1}, DType::f64)}});
+    CHECK(dx.to_vector<double>() == std::vector<double>{1, .5, 0, .5, 1});
 }
 
 TEST_CASE("a segment of minus infinity only becomes zeros") {

@@ -117,10 +117,10 @@ TEST_CASE("what is no integer is refused") {
     const Tensor x = Tensor::arange(3, DType::i64), y = Tensor::arange(3, DType::i32),
                  b = equal(x, 1.0);
     CHECK(message_of<ValueError>([&] { x + 0.5; }) ==
-          "[add] 0.500000 is no i64; use cast on the tensor");
+          "[add] 0.5 is no i64; use cast on the tensor");
     CHECK(message_of<ValueError>([&] {
               y * 1e10;
-          }).starts_with("[mul] 10000000000.000000 is no i32"));
+          }).starts_with("[mul] 1e+10 is no i32"));
     CHECK(message_of<DTypeError>([&] { x / x; }) ==
           "[div] works on f32 and f64, got i64; use cast");
     CHECK(message_of<DTypeError>([&] { exp(x); }) ==

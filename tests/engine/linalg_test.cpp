@@ -279,6 +279,10 @@ TEST_CASE("what is wrong is named") {
     set_thread_count(threads);
     CHECK_THROWS_AS(cholesky(eye * std::numeric_limits<double>::quiet_NaN()), NumericalError);
     CHECK_THROWS_AS(eigh(eye * std::numeric_limits<double>::infinity()), NumericalError);
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const Tensor half = Tensor::from(std::vector<double>{1, nan, .5, 1}, {2, 2});
+    CHECK(all(isfinite(eigh(half).first)).item<bool>());  // its lower triangle is read
+    CHECK_THROWS_AS(eigh(Tensor::from(std::vector<double>{1, .5, nan, 1}, {2, 2})), NumericalError);
     CHECK_THROWS_AS(inverse(Tensor::zeros({3, 3})), NumericalError);
     CHECK_THROWS_AS(solve(Tensor::zeros({3, 3}), eye), NumericalError);
     CHECK_THROWS_AS(cholesky(Tensor::zeros({3, 4})), ShapeError);

@@ -72,7 +72,7 @@ template <class T, EntmaxAlpha alpha>
 MERCER_INLINE Vec<T> escort_of(Vec<T> p, T epsilon) {
     const Vec<T> zero(T(0)), one(T(1));
     const Mask<T> out = p == zero;
-    if constexpr (alpha == EntmaxAlpha::two) return select(out, zero, one);
+    if constexpr (alpha == EntmaxAlpha::two) return select(p > zero, one, p);  // NaN stays
     if constexpr (alpha == EntmaxAlpha::three_halves) return sqrt(p);
     if (!any(!out)) return zero;
     return select(out, zero, exp(Vec<T>(T(1) - epsilon) * log(select(out, one, p))));

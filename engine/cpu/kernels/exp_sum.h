@@ -18,7 +18,7 @@ MERCER_INLINE Vec<T> plus_exp(Vec<T> part, Vec<T> x) {
                as_float(shift_left<Format<T>::mantissa>(as_int(biased))), part);
 }
 
-/// Σ exp x where an x is +∞: +∞, or NaN where there is one. Adds Σ x to a total.
+/// Σ exp x where an x is +∞: +∞, or NaN where there is one; a total too.
 template <class T, class... Total>
 T infinite_sum(const T* x, int64_t n, Total&... total) {
     T sum = -MaxOp::identity<T>;
@@ -41,7 +41,7 @@ MERCER_INLINE ExpSum<T> exp_summed(T largest, T top, const Canonical<T, SumOp>& 
 }
 /// One read of memory: block by block, each small enough to stay in the first-level cache until it was
 /// seen twice, for its maximum while the one before it is summed; the sum is rescaled where the maximum
-/// grew (Milakov and Gimelshein 2018, arXiv 1805.02867, algorithm 3). With a `total` (one at most), Σ x
+/// grew (Milakov and Gimelshein 2018, arXiv 1805.02867, algorithm 3). With a `total` (one at most), Σ (x − top)
 /// is added to it.
 template <class T, class... Total>
 MERCER_INLINE ExpSum<T> exp_sum(const T* x, int64_t n, Total&... total) {
@@ -56,6 +56,11 @@ MERCER_INLINE ExpSum<T> exp_sum(const T* x, int64_t n, Total&... total) {
             if (b > 0) {
                 const Vec<T> shrink = exp_falling(Vec<T>(largest - top));
                 for (Vec<T>& part : sum.part) part = part * shrink;
+                const Vec<T> lower(T(b / canonical_lanes) * (largest - top));  // each lane's terms
+                (([&] {
+                     for (Vec<T>& part : total.part) part = part + lower;
+                 }()),
+                 ...);
             }
             largest = m;
         }
@@ -68,7 +73,7 @@ MERCER_INLINE ExpSum<T> exp_sum(const T* x, int64_t n, Total&... total) {
         const auto add = [&](int64_t i, int lanes, Vec<T>& part, auto&... whole) MERCER_STEP {
             __builtin_prefetch(now + i + 2 * block);
             part = plus_exp(part, load(now + i, lanes, lowest) - shift);
-            ((whole = whole + load(now + i, lanes, T(0))), ...);
+            ((whole = whole + (load(now + i, lanes, top) - shift)), ...);
         };
         Vec<T> seen(lowest);
         const auto see = [&](int64_t i, int lanes) MERCER_STEP {

@@ -36,11 +36,13 @@ void forward(const NormArgs& a) {
         const T* row = row_of<T>(a.x, a, r);
         T mean = T(0);
         if constexpr (kind != NormKind::root_mean_square) {
+            // Relative to one of them: a mean far from zero costs no digits.
+            const T near = n ? row[0] : T(0);
             Canonical<T, SumOp> sum;
             canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-                part = part + load(row + i, count, T(0));
+                part = part + (load(row + i, count, near) - Vec<T>(near));
             });
-            mean = sum.total() / T(n);
+            mean = near + sum.total() / T(n);
         }
         const Vec<T> m(mean);
         Canonical<T, SumOp> squares;
