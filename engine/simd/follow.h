@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/simd/dual.h"
+#include "engine/simd/wide.h"
 
 namespace mercer::MERCER_ISA {
 
@@ -19,6 +20,21 @@ MERCER_INLINE Dual<V> chain(Dual<V> x, V value, F slope) {
     follow(y, x, slope);
     return y;
 }
+/// Dual numbers of floats in double lanes, and back: for slopes that a rounded value would spoil.
+template <int half, class V>
+MERCER_INLINE auto widen(Dual<V> a) {
+    const auto v = widen<half>(a.v);
+    using Wide = Dual<decltype(widen<half>(a.v))>;
+    return a.live ? Wide(v, widen<half>(a.d)) : Wide(v);
+}
+template <class W, class... More>
+MERCER_INLINE auto narrow(Dual<W> a, More... more) {
+    const auto v = narrow(a.v, more.v...);
+    using Narrow = Dual<decltype(narrow(a.v, more.v...))>;
+    return a.live ? Narrow(v, narrow(a.d, more.d...)) : Narrow(v);
+}
+template <class V>
+constexpr bool of_floats = __is_same(typename V::Scalar, float);
 /// The derivative of x, be it 0.
 template <class V>
 MERCER_INLINE V derivative(Dual<V> x) {

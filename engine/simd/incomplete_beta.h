@@ -190,16 +190,20 @@ MERCER_INLINE Dual<V> betainc(Dual<V> a, Dual<V> b, Dual<V> x) {
     follow(y, x, [&] { return beta_density(a.v, b.v, x.v); });
     return y;
 }
-/// I_x(a, b) = p: ∂x/∂p = 1/I_x, ∂x/∂a = −I_a/I_x
+/// I_x(a, b) = p: ∂x/∂p = 1/I_x, ∂x/∂a = −I_a/I_x, at an x that no float may hold
 template <class V>
 MERCER_INLINE Dual<V> betaincinv(Dual<V> a, Dual<V> b, Dual<V> p) {
-    const V one(typename V::Scalar(1)), x = betaincinv(a.v, b.v, p.v);
-    const V zero(typename V::Scalar(0)), r = one / beta_density(a.v, b.v, x);
-    Dual<V> y(x);  // at its ends whatever the shapes are
-    if (a.live || b.live)
-        y = Dual<V>(x, select(x == zero || x == one, zero, -betainc_shapes(a, b, x) * r));
-    follow(y, p, [&] { return r; });
-    return y;
+    if constexpr (of_floats<V>) {
+        return by_halves([](auto... x) { return betaincinv(x...); }, a, b, p);
+    } else {
+        const V one(1.0), x = betaincinv(a.v, b.v, p.v);
+        const V zero(0.0), r = one / beta_density(a.v, b.v, x);
+        Dual<V> y(x);  // at its ends whatever the shapes are
+        if (a.live || b.live)
+            y = Dual<V>(x, select(x == zero || x == one, zero, -betainc_shapes(a, b, x) * r));
+        follow(y, p, [&] { return r; });
+        return y;
+    }
 }
 
 }  // namespace mercer::MERCER_ISA

@@ -110,7 +110,8 @@ MERCER_INLINE N gamma_upper_small(N a, N x) {
     return -(expm1(t) + a * exp(t) * sum);
 }
 
-/// P and Q for a, x ≥ 0, not both infinite or zero; with `lower` alone, Q may be no more than 1 − P.
+/// P and Q for a, x ≥ 0, not both infinite or zero; with `lower` alone, Q may be no more than 1 − P. Of dual numbers only the
+/// derivatives count.
 template <class N, bool lower = false>
 MERCER_OUTLINE Tails<N> gamma_tails(N from, Vec<double> at) {
     const N shape = arrived(from);
@@ -131,9 +132,14 @@ MERCER_OUTLINE Tails<N> gamma_tails(N from, Vec<double> at) {
         if (any(first)) {
             N p = f / a * gamma_series(a, x, first), q = N(1.0) - p;
             const auto small = first && av < one;
-            if (!lower && any(small)) {
+            constexpr bool slopes = !__is_same(N, Vec<double>);
+            if ((slopes || !lower) && any(small)) {
                 q = select(small, gamma_upper_small(a, x), q);
-                p = select(small && primal(q) < primal(p), N(1.0) - q, p);
+                // A slope in a of F/a is a difference of terms of 1/a.
+                const auto other = slopes ? small : small && primal(q) < primal(p);
+                p = select(other, N(1.0) - q, p);
+            } else if constexpr (!slopes) {
+                p = select(p > whole, whole, p);
             }
             y = select(first, Tails<N>{p, q}, y);
         }
@@ -259,17 +265,20 @@ MERCER_INLINE Dual<V> gammaincc(Dual<V> a, Dual<V> x) {
     follow(y, x, [&] { return -gamma_density(a.v, x.v); });
     return y;
 }
-/// P(a, x) = p: ∂x/∂p = 1/P_x, ∂x/∂a = −P_a/P_x
+/// P(a, x) = p: ∂x/∂p = 1/P_x, ∂x/∂a = −P_a/P_x, at an x that no float may hold
 template <class V>
 MERCER_INLINE Dual<V> gammaincinv(Dual<V> a, Dual<V> p) {
-    using S = typename V::Scalar;
-    const V zero(S(0)), one(S(1)), x = gammaincinv(a.v, p.v), r = one / gamma_density(a.v, x);
-    Dual<V> y(x);  // at its ends whatever a is
-    follow(y, p, [&] { return r; });
-    follow(y, a, [&] {
-        return select(x == zero || x == V(S(__builtin_inf())), zero, -gammainc_da(a.v, x) * r);
-    });
-    return y;
+    if constexpr (of_floats<V>) {
+        return by_halves([](auto... x) { return gammaincinv(x...); }, a, p);
+    } else {
+        const V zero(0.0), one(1.0), x = gammaincinv(a.v, p.v), r = one / gamma_density(a.v, x);
+        Dual<V> y(x);  // at its ends whatever a is
+        follow(y, p, [&] { return r; });
+        follow(y, a, [&] {
+            return select(x == zero || x == V(__builtin_inf()), zero, -gammainc_da(a.v, x) * r);
+        });
+        return y;
+    }
 }
 
 }  // namespace mercer::MERCER_ISA

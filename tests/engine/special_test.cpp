@@ -14,6 +14,7 @@
 #include "engine/error.h"
 #include "tests/support/beta_oracle.h"
 #include "tests/support/emulated.h"
+#include "tests/support/every_isa.h"
 #include "tests/support/gamma_oracle.h"
 #include "tests/support/mpfr_number.h"
 
@@ -291,6 +292,21 @@ TEST_CASE("derivatives far out") {
     CHECK(gradient(power, {0, -1}) == Point{-inf, -inf});
     CHECK(gradient(power, {0, 0}) == Point{0, 0});
     CHECK(gradient(power, {0, 2}) == Point{0, 0});
+    CHECK(gradient(power, {inf, -1}) == Point{0, 0});
+    CHECK(gradient(power, {.5, inf}) == Point{0, 0});
+    CHECK(gradient(power, {2, -inf}) == Point{0, 0});
+    const auto arcosh = [](const std::vector<Var>& x) { return acosh(x[0]); };
+    CHECK(std::isnan(gradient(arcosh, {-3})[0]));
+    CHECK(gradient(arcosh, {3})[0] == doctest::Approx(1 / std::sqrt(8.)).epsilon(1e-15));
+    // ∂P/∂a for a → 0 is −E₁(x), without a part of 1/a.
+    const auto lower = [](const std::vector<Var>& x) { return gammainc(x[0], x[1]); };
+    for (const auto& [x, e] : {std::pair{.5, .55977359477616081175},
+                               {1., .21938393439552027368},
+                               {.01, 4.0379295765381134}})
+        for (const double a : {1e-9, 1e-13, 1e-16, 1e-18, 1e-100, 1e-300})
+            CHECK(gradient(lower, {a, x})[0] == doctest::Approx(-e).epsilon(1e-7));
+    CHECK(gammainc(Tensor::scalar(1e-18, DType::f64), Tensor::scalar(.5, DType::f64))
+              .item<double>() == 1);
     CHECK_THROWS_AS(cholesky(Tensor::full({1, 1}, inf, DType::f64)), Error);
 }
 
@@ -299,4 +315,43 @@ TEST_CASE("clamp between ends out of order is min(max(x, low), high)") {
                  low = Tensor::scalar(2, DType::f64), high = Tensor::scalar(1, DType::f64);
     const Tensor y = clamp(x, low, high);
     for (int64_t i = 0; i < 4; ++i) CHECK(y.data<double>()[i] == 1);
+}
+
+TEST_CASE(
+    "slopes of inverses in f32 are those of the exact point, not of the number it rounds to") {
+    on_every_isa([] {
+        const auto slopes = [](DType dtype, auto f, const Point& at) {
+            Tape tape;
+            std::vector<Var> x;
+            for (const double v : at) x.push_back(tape.watch(Tensor::scalar(float(v), dtype)));
+            Point out;
+            for (const Tensor& g : tape.gradient(f(x), x))
+                out.push_back(cast(g, DType::f64).item<double>());
+            return out;
+        };
+        const auto beta = [](const std::vector<Var>& x) { return betaincinv(x[0], x[1], x[2]); };
+        const auto gamma = [](const std::vector<Var>& x) { return gammaincinv(x[0], x[1]); };
+        const auto agree = [&](auto f, const Point& at) {
+            const Point narrow = slopes(DType::f32, f, at), wide = slopes(DType::f64, f, at);
+            for (size_t i = 0; i < at.size(); ++i)
+                if (std::abs(wide[i]) > 1e-37)  // else it loses digits as it is rounded
+                    CHECK(narrow[i] / wide[i] == doctest::Approx(1).epsilon(1e-6));
+        };
+        for (const Point& at : {Point{42.8487663, 0.0782647207, 0.734170496},
+                                {3, .2, .9},
+                                {1000, .05, .5},
+                                {.5, .5, .999}})
+            agree(beta, at);
+        for (const Point& at : {Point{0.41317397, 1.12979e-19}, {818.83, 1e-30}, {2, .5}})
+            agree(gamma, at);
+    });
+}
+
+TEST_CASE("lerp is exact at its ends, also where their difference is beyond the numbers") {
+    for (const double t : {0., 1.})
+        for (const double a : {1e308, -1e308}) {
+            const Tensor at = Tensor::scalar(t, DType::f64);
+            CHECK(lerp(Tensor::scalar(a, DType::f64), Tensor::scalar(-a, DType::f64), at)
+                      .item<double>() == (t == 0 ? a : -a));
+        }
 }

@@ -20,8 +20,8 @@ struct Lerp {
     template <class V>
     static MERCER_INLINE V f(V a, V b, V t) {
         using S = typename V::Scalar;
-        const V d = b - a;
-        return select(t < V(S(0.5)), a + t * d, b - (V(S(1)) - t) * d);
+        const V half(S(0.5)), d = b * half - a * half;  // b − a may overflow
+        return select(t < half, a + (t + t) * d, b - (V(S(2)) - (t + t)) * d);
     }
 };
 
