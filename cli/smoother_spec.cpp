@@ -1,6 +1,7 @@
 #include "cli/smoother_spec.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "autograd/call_bind.h"
@@ -89,6 +90,9 @@ private:
                                        [](double x) { return x == 0 || x == 1; }) &&
                            holds_flags(value);
         const bool constant = p.kind == Parameter::Kind::constant;
+        const auto whole = [](double x) { return x == std::floor(x) && std::abs(x) <= 0x1p53; };
+        if (constant && !std::all_of(numbers.begin(), numbers.end(), whole))
+            refuse(field, "must hold whole numbers, up to 2^53");
         const Tensor all = Tensor::from(numbers, shape);
         return cast(all, !constant ? dtype_ : flags ? DType::boolean : DType::i64);
     }

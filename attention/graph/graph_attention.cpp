@@ -6,6 +6,7 @@
 #include "autograd/recompute.h"
 #include "engine/error.h"
 #include "engine/ops/require.h"
+#include "engine/shown.h"
 
 namespace mercer {
 namespace {
@@ -55,10 +56,9 @@ void attention::check_graph_attention(const Var& h, const Var& attention_source,
         require_floating_pair(name, h.value(), a.value(), "h", what);
     }
     if (!std::isfinite(options.slope))
-        throw ValueError(name,
-                         "slope must be a finite number, got " + std::to_string(options.slope));
+        throw ValueError(name, "slope must be a finite number, got " + shown(options.slope));
     if (const double rate = options.dropout.rate; !(rate >= 0 && rate < 1))
-        throw ValueError(name, "dropout.rate must be in [0, 1), got " + std::to_string(rate));
+        throw ValueError(name, "dropout.rate must be in [0, 1), got " + shown(rate));
 }
 
 Var graph_attention(const Var& h, const Var& attention_source, const Var& attention_target,

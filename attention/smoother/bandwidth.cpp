@@ -9,6 +9,7 @@
 #include "autograd/optim/lbfgs.h"
 #include "autograd/tape.h"
 #include "engine/error.h"
+#include "engine/shown.h"
 
 namespace mercer {
 namespace {
@@ -137,8 +138,8 @@ std::vector<double> logarithmic_grid(const Tensor& x, const BandwidthOptions& o)
     if (o.points < 1 || o.refinements < 0 || low > high)
         throw ValueError("choose_bandwidth",
                          "the grid needs a point or more and low <= high, got " +
-                             std::to_string(o.points) + " points from " + std::to_string(low) +
-                             " to " + std::to_string(high));
+                             std::to_string(o.points) + " points from " + shown(low) + " to " +
+                             shown(high));
     const double first = std::log(low), step = std::log(high / low);
     std::vector<double> grid;
     grid.reserve(size_t(o.points));

@@ -153,7 +153,7 @@ Filter window(int64_t w, int64_t offset) {
 }
 Filter strided_local(int64_t l) {
     require_positive("strided", l, "the stride");
-    return intervals(band(l + 1, 0, false));
+    return intervals(band(std::min(l, unbounded) + 1, 0, false));
 }
 Filter fixed_local(int64_t l) {
     require_positive("fixed", l, "the block");

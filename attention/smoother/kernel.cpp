@@ -1,5 +1,7 @@
 #include "attention/smoother/kernel.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "engine/error.h"
@@ -14,12 +16,14 @@ namespace {
 
 using Norms = Kernel::Norms;
 
+// √d, and 1 for vectors without elements, all of whose products are 0.
+double root_of(int64_t d) { return std::sqrt(double(std::max<int64_t>(d, 1))); }
+
 // A formula that reads the width: make(√d) is the lambda.
 template <int inputs, class Make>
 Kernel by_width(const char* name, Norms norms, Make make) {
     return {.name = name,
-            .formula =
-                [make](int64_t d) { return KernelFormula::of<inputs>(make(std::sqrt(double(d)))); },
+            .formula = [make](int64_t d) { return KernelFormula::of<inputs>(make(root_of(d))); },
             .norms = norms};
 }
 
@@ -30,7 +34,7 @@ Kernel affine(const char* name, F of_root) {
     return {.name = name,
             .formula =
                 [=](int64_t d) {
-                    const KernelFormula::Affine a = of_root(std::sqrt(double(d)));
+                    const KernelFormula::Affine a = of_root(root_of(d));
                     return reads_norms ? KernelFormula::of(kernel_affine(), {a.score, a.norm}, a)
                                        : KernelFormula::of(kernel_scaled(), {a.score}, a);
                 },
@@ -88,8 +92,11 @@ Kernel polynomial(int degree, double offset, double scale) {
                 .direct = true};
     Kernel k = direct_kernel([degree, offset, scale](auto s) {
         const auto base = s * scale + offset;
-        auto power = base;
-        for (int n = 1; n < degree; ++n) power = power * base;
+        auto power = base;  // squared once for each binary digit
+        for (int bit = std::bit_width(unsigned(degree)) - 2; bit >= 0; --bit) {
+            power = power * power;
+            if (degree >> bit & 1) power = power * base;
+        }
         return power;
     });
     k.name = "polynomial";

@@ -77,7 +77,8 @@ RowProbes probe_rows(const Tensor& q, const Tensor& k, const Filter& filter) {
                     int64_t count = 0;
                     for (int64_t j = 0; j < keys; ++j) {
                         if (!seen[r * keys + j]) continue;
-                        most = std::max(most, s[size_t(r * keys + j)]);
+                        const double one = s[size_t(r * keys + j)];
+                        most = std::isnan(most) || one <= most ? most : one;
                         total += c[size_t(j)];
                         ++count;
                     }

@@ -7,7 +7,9 @@
 #include "attention/smoother/position/relative.h"
 #include "autograd/functions.h"
 #include "autograd/ops/matmul.h"
+#include "engine/cpu/layout.h"
 #include "engine/error.h"
+#include "engine/ops/require.h"
 
 namespace mercer {
 namespace {
@@ -120,18 +122,51 @@ Var normalised(const Var& z, const Tensor& mask, const Normaliser& normaliser) {
     return mask.defined() ? where(mask, p, number(0, z.dtype())) : p;
 }
 
+// x with zeros for NaN and infinities, and which rows hold them: [B…, T, 1]; undefined if none.
+std::pair<Var, Tensor> cleaned(const Var& x) {
+    const Tensor finite = isfinite(x.value());
+    if (all(finite).item<bool>()) return {x, Tensor()};
+    return {where(finite, x, number(0, x.dtype())), logical_not(all(finite, {-1}, true))};
+}
+
+// The kernel's values of all pairs. NaN and infinities stand as zeros in q and k, and make their
+// pairs' values NaN: where those are hidden, nothing is left of them.
+struct Pairs {
+    Positioned at;
+    Var z;
+    bool finite;
+};
+Pairs pairs_of(Positioned at, const Kernel& kernel) {
+    Tensor bad;  // broadcasts to [B…, Tq, Tk]
+    const auto clean = [&](Var& x, bool keys) {
+        const auto [finite, rows] = cleaned(x);
+        if (!rows.defined()) return;
+        x = finite;
+        const Tensor its = keys ? transpose(rows) : rows;
+        bad = bad.defined() ? logical_or(bad, its) : its;
+    };
+    clean(at.q, false), clean(at.k, true);
+    if (at.inner) clean(at.inner->queries, false);
+    if (at.relative && at.relative->queries.defined()) clean(at.relative->queries, false);
+    Var z = formula_values(at, kernel);
+    const DType dtype = z.dtype();
+    if (bad.defined()) z = z + Var(where(bad, number(NAN, dtype), number(0, dtype)).value());
+    return {at, z, !bad.defined()};
+}
+
 // The normalised weights, [B…, Tq, Tk], and what they are made of.
 struct Weights {
     Tensor mask;
     Var z, w;
 };
-Weights weights(const Positioned& at, const SmootherOptions& options) {
+Weights weights(const Positioned& placed, const SmootherOptions& options) {
     attention::check_normaliser(options.kernel, options.normaliser);
-    const Var z = formula_values(at, options.kernel);
+    const auto [at, z, finite] = pairs_of(placed, options.kernel);
     const Tensor mask = mask_of(attention::filter_of(at, options), z);
-    return {mask, z,
-            options.kernel.direct ? divided(at, z, mask, options)
-                                  : normalised(z, mask, options.normaliser)};
+    const Var w = options.kernel.direct ? divided(at, z, mask, options)
+                                        : normalised(z, mask, options.normaliser);
+    const bool hides = !finite && mask.defined();
+    return {mask, z, hides ? where(mask, w, number(0, w.dtype())) : w};
 }
 
 // log Σe^z and −Σ w·log w = log Σe^z − Σ w·z of each row: [2, B…, Tq]. A row that sees nothing has −∞
@@ -150,13 +185,6 @@ Var measures_of(const Weights& x, const SmootherOptions& options) {
     const Var entropy =
         where(isfinite(lse.value()), lse, number(0, dtype)) - sum(x.w * finite, {-1});
     return concat({unsqueeze(lse, 0), unsqueeze(entropy, 0)}, 0);
-}
-
-// x with zeros for NaN and infinities, and which rows hold them: [B…, T, 1]; undefined if none.
-std::pair<Var, Tensor> cleaned(const Var& x) {
-    const Tensor finite = isfinite(x.value());
-    if (all(finite).item<bool>()) return {x, Tensor()};
-    return {where(finite, x, number(0, x.dtype())), logical_not(all(finite, {-1}, true))};
 }
 
 // 0, and NaN for each query that sees one of the poisoned keys: [B…, Tq, 1].
@@ -188,7 +216,7 @@ Var dropped(const Var& w, const WeightDropout& d, attention::RowsOf rows) {
 namespace attention {
 
 Var for_heads_of(const Var& q, const Var& x) {
-    if (q.rank() < 3 || x.rank() != q.rank() || x.size(-3) < 2 || x.size(-3) == q.size(-3) ||
+    if (x.rank() < 3 || x.rank() > q.rank() || x.size(-3) < 2 || x.size(-3) == q.size(-3) ||
         q.size(-3) % x.size(-3) != 0)
         return x;
     Shape wide = x.shape(), all = x.shape();
@@ -200,11 +228,19 @@ Var for_heads_of(const Var& q, const Var& x) {
 }
 
 Positioned placed(const Var& q, const Var& k, const SmootherOptions& options) {
-    return place(options.position, q, for_heads_of(q, k));
+    require_floating_pair("attend", q.value(), k.value(), "queries", "keys");
+    const Var keys = for_heads_of(q, k);
+    if (q.rank() < 2 || k.rank() < 2 || q.size(-1) != k.size(-1))
+        throw ShapeError("attend", "queries " + to_string(q.shape()) + " and keys " +
+                                       to_string(k.shape()) +
+                                       " need two axes or more, and the same width");
+    cpu::broadcast_shape("attend", cpu::batch_shape(q.shape()), cpu::batch_shape(keys.shape()));
+    return place(options.position, q, keys);
 }
 
 std::vector<Var> attend_placed(const Positioned& at, const Var& v, const SmootherOptions& options,
                                bool measures, RowsOf rows) {
+    require_floating_pair("attend", at.q.value(), v.value(), "queries", "values");
     if (v.rank() < 2 || at.k.rank() < 2 || v.size(-2) != at.k.size(-2))
         throw ShapeError("attend", "keys " + to_string(at.k.shape()) + " and values " +
                                        to_string(v.shape()) + " differ in length");
@@ -252,8 +288,8 @@ Var log_weights(const Var& q, const Var& k, const SmootherOptions& options) {
     if (options.kernel.direct)
         throw ValueError("log_weights",
                          std::string("the kernel ") + options.kernel.name + " gives weights");
-    const Var z = formula_values(attention::placed(q, k, options), options.kernel);
-    const Tensor mask = mask_of(options.filter, z);
+    const auto [at, z, finite] = pairs_of(attention::placed(q, k, options), options.kernel);
+    const Tensor mask = mask_of(attention::filter_of(at, options), z);
     return mask.defined() ? where(mask, z, number(-infinity, z.dtype())) : z;
 }
 

@@ -40,8 +40,8 @@ struct SmootherOptions {
 MERCER_API Var log_weights(const Var& q, const Var& k, const SmootherOptions& options = {});
 /// The normalised weights: each row sums to 1; a row that sees nothing is 0.
 MERCER_API Var smoother_weights(const Var& q, const Var& k, const SmootherOptions& options = {});
-/// The smoother. A query that sees a key or value with NaN or infinities gets NaN; what it does not
-/// see has no influence on it, nor on its gradients. ShapeError when shapes do not fit, ValueError
+/// The smoother. A query with NaN or infinities, or that sees a key or value with them, gets NaN; what a
+/// query does not see has no influence on it nor on its gradients, and it none on theirs. ShapeError when shapes do not fit, ValueError
 /// for a bandwidth that is not positive, a normaliser that does not fit the kernel.
 /// It is fused, in memory linear in length, also for derivatives of second order; with parameters,
 /// positions and operands of more than one dtype, or filters by head over more than four axes, it is

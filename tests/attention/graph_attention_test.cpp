@@ -300,7 +300,7 @@ TEST_CASE("errors name what is wrong") {
           "[graph_attention] h and attention_target must be both f32 or both f64, got f64 and f32; "
           "use cast");
     CHECK(message(x.h, x.source, x.target, {.dropout = {1}}) ==
-          "[graph_attention] dropout.rate must be in [0, 1), got 1.000000");
+          "[graph_attention] dropout.rate must be in [0, 1), got 1");
     CHECK(message(x.h, x.source, x.target, {.slope = std::nan("")}) ==
           "[graph_attention] slope must be a finite number, got nan");
 }

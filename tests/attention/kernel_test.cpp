@@ -12,6 +12,8 @@
 #include "autograd/tape.h"
 #include "engine/error.h"
 #include "engine/random.h"
+#include "tests/attention/every_kernel.h"
+#include "tests/support/bits.h"
 
 using namespace mercer;
 
@@ -352,4 +354,109 @@ TEST_CASE("what does not fit") {
                     ValueError);
     CHECK_THROWS_AS(polynomial(0), ValueError);
     CHECK_THROWS_AS(expsin(0), ValueError);
+}
+
+namespace {
+
+struct NamedSmoother {
+    std::string name;
+    Kernel kernel;
+    Normaliser normaliser = {};
+};
+std::vector<NamedSmoother> smoothers() {
+    std::vector<NamedSmoother> all;
+    for (const test::EveryKernel& k : test::every_kernel(3)) all.push_back({k.name, k.kernel});
+    all.push_back({"sparsemax", dot_product(), sparsemax_weights()});
+    all.push_back({"entmax 1.5", rbf(), entmax15_weights()});
+    for (const double alpha : {1.3, 2.5})
+        all.push_back({"entmax of a learned alpha", dot_product(),
+                       entmax_weights(Var(Tensor::scalar(alpha, DType::f64)))});
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("a poisoned query, or a hidden poisoned key, reaches nobody else") {
+    const auto mask = [](int64_t n) {  // query 1 sees nothing, query 3 the first keys only
+        return filter(
+            [n](const Seat& s) { return s.query != 1 && (s.key < n / 2 || s.query > n / 2); });
+    };
+    for (const int64_t n : {6, 130})
+        for (const double bad : {double(NAN), double(INFINITY)})
+            for (const auto& [name, kernel, normaliser] : smoothers())
+                for (const bool fused : {true, false}) {
+                    INFO(name, ", ", n, std::string(fused ? " fused" : " reference"), ", ", bad);
+                    const Tensor k = randn(Key{63, 1}, {n, 3}, DType::f64),
+                                 v = randn(Key{63, 2}, {n, 2}, DType::f64);
+                    Tensor q = randn(Key{63, 3}, {n, 3}, DType::f64);
+                    const SmootherOptions options{
+                        .kernel = kernel, .filter = mask(n), .normaliser = normaliser};
+                    const auto run = [&](const Tensor& from) {
+                        Tape tape;
+                        const Var a = tape.watch(from), b = tape.watch(k), c = tape.watch(v);
+                        const Var out =
+                            fused ? attend(a, b, c, options) : attend_reference(a, b, c, options);
+                        const Tensor g = randn(Key{63, 4}, out.shape(), DType::f64);
+                        auto d = tape.gradient(out, {a, b, c}, {.cotangents = {g}});
+                        return std::array{out.value(), d[0], d[1], d[2]};
+                    };
+                    const auto row_is = [](const Tensor& x, int64_t r, auto says) {
+                        return all(says(slice(x, 0, r, r + 1))).template item<bool>();
+                    };
+                    const auto finite = [](const Tensor& x) { return isfinite(x); };
+                    const auto clean = run(q);
+                    // Query 1 sees nothing: no trace of it.
+                    q.mutable_data<double>()[3] = bad;
+                    const auto blind = run(q);
+                    for (int i : {0, 2, 3})
+                        CHECK(difference(blind[size_t(i)], clean[size_t(i)]) == "");
+                    CHECK(row_is(blind[1], 1, [](const Tensor& x) { return equal(x, 0); }));
+                    // Query 3 sees the first half of the keys.
+                    q.mutable_data<double>()[9] = bad;
+                    const auto got = run(q);
+                    for (int64_t r = 0; r < n; ++r) {
+                        CHECK(row_is(got[0], r, finite) == (r != 3));
+                        if (r == 3) continue;
+                        CHECK(difference(slice(got[0], 0, r, r + 1),
+                                         slice(clean[0], 0, r, r + 1)) == "");
+                        CHECK(row_is(got[1], r, finite));
+                    }
+                    for (int64_t j = n / 2; j < n; ++j) {
+                        CHECK(row_is(got[2], j, finite));
+                        CHECK(row_is(got[3], j, finite));
+                    }
+                }
+}
+
+TEST_CASE("weights know nothing of hidden keys, whether a filter hides them or positions do") {
+    for (const test::EveryKernel& each : test::every_kernel(3))
+        for (const bool by_position : {false, true}) {
+            if (by_position && each.kernel.direct) continue;
+            INFO(each.name);
+            const Tensor q = randn(Key{64, 1}, {4, 3}, DType::f64);
+            Tensor k = randn(Key{64, 2}, {4, 3}, DType::f64);
+            SmootherOptions options{.kernel = each.kernel};
+            if (by_position)
+                options.position = Alibi{.slopes = Tensor::scalar(.5, DType::f64), .causal = true};
+            else
+                options.filter = causal();
+            const auto run = [&](bool logs) {
+                Tape tape;
+                const Var a = tape.watch(q), b = tape.watch(k);
+                const Var w = logs ? log_weights(a, b, options) : smoother_weights(a, b, options);
+                const Tensor g = randn(Key{64, 3}, {4, 4}, DType::f64);
+                auto d = tape.gradient(w, {a, b}, {.cotangents = {g}});
+                return std::array{slice(w.value(), 0, 0, 3), slice(d[0], 0, 0, 3)};
+            };
+            for (const bool logs : {false, true}) {
+                if (logs && each.kernel.direct) continue;
+                k = randn(Key{64, 2}, {4, 3}, DType::f64);
+                const auto clean = run(logs);
+                k.mutable_data<double>()[10] = NAN;  // key 3, which the last query sees
+                const auto got = run(logs);
+                CHECK(all(equal(got[0], clean[0])).item<bool>());
+                CHECK(difference(got[1], clean[1]) == "");
+                if (logs) CHECK(all(equal(slice(got[0], 1, 3, 4), -INFINITY)).item<bool>());
+            }
+        }
 }

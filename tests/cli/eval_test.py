@@ -112,6 +112,7 @@ check(list(out) == ["0/e"] and abs(out["0/e"][2][0] - math.exp(0.5)) < 1e-15, "t
 good = {"op": "exp", "inputs": {"x": "one"}, "outputs": {"out": "e"}}
 out = run([good, {**good, "outputs": {"out": "b\u0001"}}], 1, "entry 1: [eval] outputs.out: ")
 check(set(out) == {"0/e"}, "the good entry is written")
+check(math.isnan(run({"op": "pad", "inputs": {"x": "one"}, "attrs": {"before": [1], "after": [0], "value": "nan"}, "outputs": {"out": "p"}})["p"][2][0]), "a fill of NaN")
 check(run({"op": "split", "inputs": {"x": "none"}, "attrs": {"sizes": []}, "outputs": {"parts": "p"}}) == {}, "no parts")
 # What does not fit 64 bits is not −1, and a faulty attribute is named.
 for op, attrs, says in [("reshape", {"shape": [2**64 - 1]}, "attrs.shape: does not fit 64 bits"), ("sum", {"axes": [2**63]}, "attrs.axes: does not fit 64 bits"),
@@ -136,6 +137,8 @@ run({"op": "matmul", "inputs": {"a": "x", "b": "x"}, "outputs": {"out": "c"}}, 3
 run({"op": "softmax", "inputs": {"x": "x"}, "attrs": {"axis": 7}, "outputs": {"out": "c"}}, 3, "softmax")
 run({"op": "softmax", "inputs": {"x": "x"}, "attrs": {"axis": {}}, "outputs": {"out": "c"}}, 3, "attrs.axis")
 run({"op": "reshape", "inputs": {"x": "x"}, "attrs": {"shape": [1, 2.5]}, "outputs": {"out": "c"}}, 3, "attrs.shape: must be a list of integers")
+run({"op": "masked_fill", "inputs": {"x": "ids", "mask": "ids"}, "attrs": {"value": 2**53 + 1}, "outputs": {"out": "c"}}, 3, "attribute 'value' does not hold 9007199254740993 exactly")
+run({"op": "pad", "inputs": {"x": "ids"}, "attrs": {"before": [0, 1], "after": [0, 1], "value": 2.0**63}, "outputs": {"out": "c"}}, 3, "is no i64")
 run({"op": "cholesky", "inputs": {"a": "y"}, "outputs": {"out": "c"}}, 3, "square")
 run({"op": "inverse", "inputs": {"a": "zero"}, "outputs": {"out": "c"}}, 3, "no tensor 'zero'")
 write(work / "smoother.safetensors", {
@@ -147,7 +150,7 @@ for attrs, says in [
         ({"kernel": "rbff"}, "attrs.kernel: [kernel] 'rbff' is unknown; did you mean 'rbf'? (there are dot_product,"),
         ({"kernel": 3}, "attrs.kernel: must be a name"), ({"kernel": {"rbf": 3}}, "attrs.kernel.rbf: must be an object"),
         ({"kernel": {"rbf": {}, "linear": {}}}, "attrs.kernel: must be a name"), ({"kernal": "rbf"}, "[attend] attribute 'kernal' is unknown; did you mean 'kernel'?"),
-        ({"kernel": {"polynomial": {"degree": 0}}}, "attrs.kernel: [polynomial] attribute 'degree' = 0.000000 is outside [1,inf)"),
+        ({"kernel": {"polynomial": {"degree": 0}}}, "attrs.kernel: [polynomial] attribute 'degree' = 0 is outside [1,inf)"),
         ({"kernel": {"polynomial": {"degree": 1.5}}}, "attribute 'degree' must be int"), ({"kernel": {"rbf": {"scale": 1}}}, "attribute 'scale' is unknown"),
         ({"kernel": "nadaraya_watson"}, "attrs.kernel: [nadaraya_watson] argument 'bandwidth' is missing"),
         ({"kernel": {"nadaraya_watson": {"bandwidth": "x"}}}, "attrs.kernel.nadaraya_watson.bandwidth: there is no input 'x'"),
@@ -158,6 +161,8 @@ for attrs, says in [
         ({"filter": {"and": []}}, "attrs.filter.and: must be a list of filters"), ({"filter": {"and": ["causal", "windw"]}}, "attrs.filter.and[1]: [filter] 'windw' is unknown"),
         ({"filter": {"or": [{"by_head": [{"window": {}}]}]}}, "attrs.filter.or[0].by_head[0]: [window] attribute 'w' (int) is missing"),
         ({"filter": {"window": {"w": -3}}}, "attrs.filter: [window]"), ({"filter": {"padding": {"lengths": [[1, 2], [3]]}}}, "attrs.filter.padding.lengths: has rows of unequal lengths"),
+        ({"filter": {"padding": {"lengths": [4.7]}}}, "attrs.filter.padding.lengths: must hold whole numbers"),
+        ({"position": {"symmetric": {"encoding": [[1], [2], [3]], "offset": 2**63 - 1}}}, "[symmetric] the offset 9223372036854775807 is beyond 2^53"),
         ({"filter": {"padding": {"lengths": [[[1]]]}}}, "attrs.filter.padding.lengths: has more than two axes"),
         ({"filter": {"graph": {"row_offsets": [0, 1], "columns": []}}}, "attrs.filter: [graph]"), ({"filter": {"mask": {"seen": [1, 0]}}}, "attrs.filter: [mask]"),
         ({"filter": {"mask": {"seen": [[True, False]]}}}, "[mask] the mask (1,2) is not for"), ({"filter": {"mask": {"seen": [[True] * 9] * 9}}}, "[mask] the mask (9,9) is not for"),
@@ -167,8 +172,10 @@ for attrs, says in [
         ({"position": "rotari"}, "attrs.position: [position] 'rotari' is unknown; did you mean 'rotary'?"), ({"position": {"rotary": {"base": -1}}}, "outside (0,inf)"),
         ({"position": {"rotary": {"offset": 1.5}}}, "attribute 'offset' must be int|none"), ({"position": {"lookup": {}}}, "attrs.position: [lookup] argument 'table' is missing"),
         ({"position": {"rotary": {"width": 3}}}, "[rotate_pairs]"), ({"position": {"absolute": {"queries": [1], "keys": [1]}}}, "[add_positions]"),
-        ({"dropout": 1}, "attribute 'dropout' = 1.000000 is outside [0,1)"), ({"dropout": "much"}, "attribute 'dropout' must be float"), ({"dropout": 0.5, "key": [1]}, "attribute 'key' must be [seed, stream]")]:
+        ({"dropout": 1}, "attribute 'dropout' = 1 is outside [0,1)"), ({"dropout": "much"}, "attribute 'dropout' must be float"), ({"dropout": 0.5, "key": [1]}, "attribute 'key' must be [seed, stream]")]:
     run({**attend, "attrs": attrs}, 3, says, "smoother.safetensors")
+out = run({**attend, "attrs": {"kernel": {"polynomial": {"degree": 2**31 - 1, "scale": 0, "offset": 1}}}}, source="smoother.safetensors")
+check(out["o"][2] == [2.0] * 3, "a power of any degree takes a moment")
 for change, says in [
         ({"inputs": {"q": "q", "k": "k"}}, "[attend] argument 'v' is missing"), ({"inputs": {"q": "q", "k": "k", "v": "v", "h": "h"}}, "inputs.h: no part of attrs uses it"),
         ({"inputs": {"q": "q", "k": "k", "v": "v", "m": "m"}, "attrs": {"filter": {"mask": {"seen": "m"}}}}, "the mask (1,2,3,3) is not for scores (1,1,3,3)"),

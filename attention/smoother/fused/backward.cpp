@@ -249,7 +249,7 @@ std::vector<Tensor> run(const FusedSpec& spec, std::span<const Tensor> inputs,
                         const FusedResult& forward, const FusedCotangents& cotangents,
                         const std::vector<bool>& wanted, bool one_sum) {
     Problem<T> p(spec, inputs);
-    p.guard();
+    p.guard(), p.guard_queries();
     const DType dtype = inputs[0].dtype();
     const auto shaped = [&](std::initializer_list<int64_t> last) {
         Shape s = p.lead;

@@ -77,11 +77,13 @@ struct Block {
             const int64_t j = t * tile_keys, n = std::min(p.keys, end * tile_keys) - j;
             return p.filter.classify(p.tile(head, i, m, j, n)) == TileClass::empty;
         };
+        const std::vector<char> bad = bad_queries();
+        const bool notes = packed.poisoned || !bad.empty();
         for_seen(0, p.tiles(), unseen, [&](int64_t t) {
             const KeyTile<T>& k = packed.tiles[size_t(t)];
-            view.look(p.filter, p.tile(head, i, m, k.j, k.n), packed.poisoned);
+            view.look(p.filter, p.tile(head, i, m, k.j, k.n), notes);
             ++looked;
-            if (packed.poisoned) note_poison(k, view);
+            if (notes) note_poison(k, view, bad);
             const int64_t strip = view.strip(m, sizeof(T));
             for (int64_t r = 0; r < m; r += strip) {
                 const int64_t rows = std::min(strip, m - r);
@@ -90,11 +92,20 @@ struct Block {
             }
         });
     }
-    void note_poison(const KeyTile<T>& k, const TileView& view) {
+    /// Which rows have NaN or infinities; none if none has.
+    std::vector<char> bad_queries() const {
+        if (p.finite(queries, head, i, m)) return {};
+        std::vector<char> bad(static_cast<size_t>(m));
+        for (int64_t r = 0; r < m; ++r) bad[size_t(r)] = !p.finite(queries, head, i + r, 1);
+        return bad;
+    }
+    void note_poison(const KeyTile<T>& k, const TileView& view, const std::vector<char>& bad) {
         poisoned.resize(size_t(m));
-        for (int64_t c = 0; c < k.n; ++c)
-            for (int64_t r = 0; packed.poisoned[k.j + c] && r < m; ++r)
-                poisoned[size_t(r)] |= char(view.sees(r, c));
+        for (int64_t c = 0; c < k.n; ++c) {
+            const bool key = packed.poisoned && packed.poisoned[k.j + c];
+            for (int64_t r = 0; (key || !bad.empty()) && r < m; ++r)
+                poisoned[size_t(r)] |= char((key || bad[size_t(r)]) && view.sees(r, c));
+        }
     }
     TilePlace place(const Piece& x) const {
         return {i + x.first, x.rows, packed.tiles[size_t(x.t)].j, x.columns.end};

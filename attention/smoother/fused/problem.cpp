@@ -139,24 +139,35 @@ Problem<T>::Problem(const Problem& all, int64_t head, const Group& group, Scratc
         poisoned.push_back(all.poisoned[size_t(head * all.keys + group.keys[n])]);
 }
 template <class T>
+Tensor Problem<T>::clean(Slot slot) {
+    Operand<T>& x = operand[slot];
+    x.tensor = x.tensor.contiguous();
+    const bool all = all_finite<T>(x.tensor);
+    const Tensor ok = all ? Tensor() : isfinite(x.tensor);
+    if (!all) x.tensor = where(ok, x.tensor, Tensor::scalar(0, x.tensor.dtype())).contiguous();
+    x.data = x.tensor.template data<T>();
+    x.row = x.width;
+    x.begin = matrices(lead, x.tensor);
+    return ok;
+}
+template <class T>
+void Problem<T>::guard_queries() {
+    for (const Slot slot : {Slot::queries, inner_left, relative_left})
+        if (has(slot)) clean(slot);
+}
+template <class T>
 void Problem<T>::guard() {
     guarded = true;
     for (const Slot slot : {Slot::keys, Slot::values}) {
-        Operand<T>& x = operand[slot];
-        x.tensor = x.tensor.contiguous();
-        x.data = x.tensor.template data<T>();
-        x.row = x.width;
-        x.begin = matrices(lead, x.tensor);
-        if (all_finite<T>(x.tensor)) continue;
-        const Tensor ok = isfinite(x.tensor);
+        const Operand<T>& x = operand[slot];
+        const Tensor ok = clean(slot);
+        if (!ok.defined()) continue;
         const Tensor bad = logical_not(all(ok, {-1})).contiguous();  // [B…, Tk]
         if (poisoned.empty()) poisoned.resize(size_t(heads * keys));
         for (int64_t h = 0; h < heads; ++h)
             for (int64_t j = 0; j < keys; ++j)
                 poisoned[size_t(h * keys + j)] |=
                     char(bad.data<bool>()[x.begin[size_t(h)] / x.width + j]);
-        x.tensor = where(ok, x.tensor, Tensor::scalar(0, x.tensor.dtype())).contiguous();
-        x.data = x.tensor.template data<T>();
     }
 }
 template <class T>

@@ -121,6 +121,10 @@ struct Problem {
     }
     /// Looks for NaN and infinities in keys and values, and takes them out.
     void guard();
+    /// The same with queries, for the way back: their rows' statistics are NaN already.
+    void guard_queries();
+    /// Zeros for what is not finite in an operand; where it was finite, or nothing if it all was.
+    Tensor clean(Slot slot);
     const T* of(Slot slot, int64_t head) const {
         return operand[slot] ? operand[slot].of(head) : nullptr;
     }

@@ -289,7 +289,7 @@ void unsoften(const LogTile<T>& t, T* g, const T* max, const T* share, const T* 
             Vec<T> dp = load(g + i, count, T(0)) - d;
             if (slope) dp = fma(tilt, select(p == Vec<T>(T(0)), p, a), dp);
             store(logs.shown(p * dp, i), g + i, count);
-            return p;
+            return logs.shown(p, i);  // 0, though the row be NaN
         });
     }
 }

@@ -12,7 +12,7 @@ namespace mercer {
 MERCER_API Tensor alibi_slopes(int64_t heads);
 
 struct Alibi {
-    /// [] or [H]; positive. May stand on a tape, to be learned.
+    /// [] or [H]; the paper's are positive, others do as the formula says. May stand on a tape, to be learned.
     Var slopes = {};
     PositionOffset offset = {};
     bool causal = false;  // later keys are hidden

@@ -2,13 +2,13 @@
 
 #include "autograd/functions.h"
 #include "engine/error.h"
+#include "engine/shown.h"
 
 namespace mercer {
 
 Var pair_angles(const char* operation, const Var& positions, int64_t pairs, double steps,
                 double base) {
-    if (!(base > 0))
-        throw ValueError(operation, "base " + std::to_string(base) + " must be positive");
+    if (!(base > 0)) throw ValueError(operation, "base " + shown(base) + " must be positive");
     const Tensor exponents = Tensor::arange(pairs, DType::f64) / steps;
     return unsqueeze(cast(positions, DType::f64), -1) /
            pow(Tensor::scalar(base, DType::f64), exponents);

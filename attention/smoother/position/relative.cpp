@@ -18,6 +18,10 @@ PairLengths pair_lengths(const char* operation, int64_t queries, int64_t keys,
                                         " keys: say the offset of the first query, keys − queries "
                                         "where keys begin with memory, 0 where both begin at the "
                                         "same place");
+    constexpr int64_t farthest = int64_t{1} << 53;  // places are exact in f64
+    if (offset && (*offset > farthest || *offset < -farthest))
+        throw ValueError(
+            operation, "the offset " + std::to_string(*offset) + " is beyond 2^53 to either side");
     return {queries, keys, offset.value_or(0)};
 }
 
