@@ -131,8 +131,8 @@ MERCER_OUTLINE Tails<N> gamma_tails(N from, Vec<double> at) {
             exp(-(deviance(a, e, x) + log_gamma_star<0>(a))) * sqrt(a * N(0.15915494309189533577));
         if (any(first)) {
             N p = f / a * gamma_series(a, x, first), q = N(1.0) - p;
-            const auto small = first && av < one;
             constexpr bool slopes = !__is_same(N, Vec<double>);
+            const auto small = first && av < Vec<double>(slopes ? 0.25 : 1.0);
             if ((slopes || !lower) && any(small)) {
                 q = select(small, gamma_upper_small(a, x), q);
                 // A slope in a of F/a is a difference of terms of 1/a.

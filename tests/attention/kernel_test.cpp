@@ -460,3 +460,57 @@ TEST_CASE("weights know nothing of hidden keys, whether a filter hides them or p
             }
         }
 }
+
+TEST_CASE("vectors without elements are all alike, and keys in groups may lack leading axes") {
+    const Tensor v = randn(Key{65, 1}, {3, 2}, DType::f64);
+    const Tensor none = Tensor::zeros({2, 0}, DType::f64), keys = Tensor::zeros({3, 0}, DType::f64);
+    const Tensor average = broadcast_to(mean(v, {0}, true), {2, 2});
+    for (const Kernel& kernel : {dot_product(), rbf(), expsin(), cosine()})
+        for (const bool fused : {true, false}) {
+            INFO(std::string(kernel.name));
+            const SmootherOptions options{.kernel = kernel};
+            const Tensor out =
+                (fused ? attend(none, keys, v, options) : attend_reference(none, keys, v, options))
+                    .value();
+            CHECK(max(abs(out - average)).item<double>() < 1e-15);
+        }
+    const Tensor q = randn(Key{65, 2}, {2, 6, 4, 3}, DType::f64),
+                 k = randn(Key{65, 3}, {2, 5, 3}, DType::f64),
+                 values = randn(Key{65, 4}, {2, 5, 2}, DType::f64);
+    const Tensor out = attend(q, k, values).value(), w = smoother_weights(q, k).value();
+    CHECK(max(abs(out - attend_reference(q, k, values).value())).item<double>() < 1e-14);
+    for (int64_t h = 0; h < 6; ++h)
+        CHECK(max(abs(slice(out, 1, h, h + 1) -
+                      matmul(slice(w, 1, h, h + 1), slice(values, 0, h / 3, h / 3 + 1))))
+                  .item<double>() < 1e-14);
+}
+
+TEST_CASE("operands that do not fit are named") {
+    const auto message = [](auto f) -> std::string {
+        try {
+            f();
+        } catch (const Error& e) {
+            return e.what();
+        }
+        return "";
+    };
+    const Tensor x = Tensor::ones({4, 3}), whole = cast(x, DType::i64), wide = cast(x, DType::f64);
+    CHECK(message([&] {
+              attend(whole, whole, x);
+          }).starts_with("[attend] queries and keys must be both f32 or both f64"));
+    CHECK(message([&] {
+              attend(x, x, wide);
+          }).starts_with("[attend] queries and values must be both f32 or both f64"));
+    CHECK(message([&] {
+              attend(Tensor::ones({2, 4, 3}), Tensor::ones({3, 4, 3}), x);
+          }).starts_with("[attend] shapes do not broadcast: (2) with (3)"));
+    CHECK(message([&] {
+              smoother_weights(x, Tensor::ones({4, 2}));
+          }) == "[attend] queries (4,3) and keys (4,2) need two axes or more, and the same width");
+    CHECK(message([&] {
+              rotate_pairs(Tensor::ones({3, 4}, DType::i64), Tensor::arange(3), PairLayout::halves);
+          }).starts_with("[rotate_pairs] works on f32 and f64, got i64"));
+    const PositionOffset far = int64_t{1} << 60;
+    CHECK(message([&] { attend(x, x, x, {.position = alibi(1, far)}); }) ==
+          "[alibi] the offset 1152921504606846976 is beyond 2^53 to either side");
+}

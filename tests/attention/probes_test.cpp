@@ -96,6 +96,13 @@ TEST_CASE("B01: rows, by loops over what each query sees") {
     CHECK(difference(probe_rows(unsqueeze(x, 0), unsqueeze(x, 0)).magnitude,
                      unsqueeze(self.magnitude, 0)) == 0);
     CHECK(std::isnan(probe_layer(x, x, causal(-9)).magnitude));
+    Tensor bad = x.clone();  // a NaN key, seen last or before others
+    for (const int64_t key : {0, 3}) {
+        bad.mutable_data<float>()[key * 8] = NAN;
+        CHECK(std::isnan(min(probe_rows(x, bad).log_similarity).item<double>()));
+        CHECK(std::isnan(max(probe_rows(slice(x, 0, 3, 4), bad).log_similarity).item<double>()));
+        bad = x.clone();
+    }
     CHECK_THROWS_AS(probe_rows(x, randn(Key{7, 2}, {4, 7})), ShapeError);
     CHECK_THROWS_AS(probe_rows(x, unsqueeze(x, 0)), ShapeError);
     CHECK_THROWS_AS(probe_rows(x, slice(x, 0, 0, 3), causal()), ShapeError);
