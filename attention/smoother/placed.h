@@ -18,6 +18,8 @@ struct RowsOf {
 std::vector<Var> attend_placed(const Positioned& at, const Var& v, const SmootherOptions& options,
                                bool measures = false, RowsOf rows = {});
 
+/// Whether f32 or f64 holds no NaN and no infinities. One read of memory.
+bool all_finite(const Tensor& x);
 /// What both the filter and the positions let a query see.
 Filter filter_of(const Positioned& at, const SmootherOptions& options);
 /// ValueError for a normaliser that does not fit the kernel.

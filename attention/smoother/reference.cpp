@@ -124,8 +124,8 @@ Var normalised(const Var& z, const Tensor& mask, const Normaliser& normaliser) {
 
 // x with zeros for NaN and infinities, and which rows hold them: [B…, T, 1]; undefined if none.
 std::pair<Var, Tensor> cleaned(const Var& x) {
+    if (attention::all_finite(x.value())) return {x, Tensor()};
     const Tensor finite = isfinite(x.value());
-    if (all(finite).item<bool>()) return {x, Tensor()};
     return {where(finite, x, number(0, x.dtype())), logical_not(all(finite, {-1}, true))};
 }
 

@@ -108,11 +108,11 @@ Tensor largest_magnitude(const Tensor& x, unsigned axes) {
     return where(logical_and(isfinite(top), greater(top, 0)), top, Tensor::ones({}, x.dtype()));
 }
 
-Tensor attained(const Tensor& x, const Tensor& y) {
+Tensor attained(const Tensor& x, const Tensor& y, bool some_nan) {
     const Tensor hit = equal(x, y);
-    if (!is_floating(x.dtype()) || !any(isnan(y)).item<bool>()) return hit;
-    return logical_or(hit, logical_and(isnan(x), isnan(y)));
+    return some_nan ? logical_or(hit, logical_and(isnan(x), isnan(y))) : hit;
 }
+bool holds_nan(const Tensor& y) { return is_floating(y.dtype()) && any(isnan(y)).item<bool>(); }
 
 AxesLast::AxesLast(const Shape& shape, unsigned axes) {
     for (const bool reduced : {false, true})

@@ -31,8 +31,9 @@ MERCER_API int64_t reduced_count(const Shape& shape, unsigned axes);
 /// Over the axes, which are kept: the mean, whose sum does not overflow; max |x|, and 1 where it is 0 or not finite.
 MERCER_API Tensor mean_of(const Tensor& x, unsigned axes);
 MERCER_API Tensor largest_magnitude(const Tensor& x, unsigned axes);
-/// Where an extremum y is attained: x = y, and where y is NaN, NaNs. y broadcasts to x.
-MERCER_API Tensor attained(const Tensor& x, const Tensor& y);
+/// Where an extremum y is attained: x = y, and if some y is NaN, there x's NaNs. y broadcasts to x.
+MERCER_API Tensor attained(const Tensor& x, const Tensor& y, bool some_nan);
+MERCER_API bool holds_nan(const Tensor& y);
 /// n − correction, but no less than 0.
 MERCER_API double degrees_of_freedom(const Shape& shape, const VarianceAttrs& attrs);
 

@@ -28,7 +28,8 @@ template <class X>
 void segment_extremum_vjp(Vjp<X>& c) {
     const SegmentAttrs at{c.template attrs<SegmentAttrs>().count};
     const Tensor ids = ids_of(c);
-    const Tensor hit = attained(c.value(0), index_select(c.out_value(), ids, 0));
+    const Tensor y = c.out_value(),
+                 hit = attained(c.value(0), index_select(y, ids, 0), holds_nan(y));
     const Tensor hits = segmented<SegmentSum>(cast(hit, c.dtype()), c.value(1), at);
     const X share = c.g() / X(maximum(hits, Tensor::scalar(1, c.dtype())));
     c.give(0, where(hit, index_select(share, ids, 0), X(Tensor::zeros({}, c.dtype()))));

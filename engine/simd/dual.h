@@ -137,14 +137,18 @@ MERCER_INLINE Dual<V> log1p(Dual<V> a) {
 MERCER_DERIVATIVE(sin, cos(x))
 MERCER_DERIVATIVE(cos, -sin(x))
 MERCER_DERIVATIVE(tanh, one - y * y)
-/// d(xʸ) = y·xʸ⁻¹ dx + xʸ·log x dy; the second term is 0 where x = 0 and y ≥ 0 (its limit, of y > 0); a power that has
-/// faded to 0 takes its term with it.
+/// d(xʸ) = y·xʸ⁻¹ dx + xʸ·log x dy; the second term is 0 where x = 0 and y ≥ 0 (its limit, of y > 0). Of infinite y or x a
+/// power that is 0 takes its term with it; not else, for it may have a derivative. Where y does not move the second is 0,
+/// though x be negative.
 template <class V>
 MERCER_INLINE Dual<V> pow(Dual<V> a, Dual<V> b) {
     const V zero(typename V::Scalar(0)), one(typename V::Scalar(1)), p = pow(a.v, b.v);
-    const V slope_x = select(b.v == zero, zero, fading(-b.v, pow(a.v, b.v - one)));
-    const V slope_y = fading(-log(select(a.v == zero && b.v >= zero, one, a.v)), p);
-    Dual<V> y = a.through(zero, slope_x) + b.through(zero, slope_y);
+    const V infinite = V(typename V::Scalar(__builtin_inf())), q = pow(a.v, b.v - one);
+    const V slope_x = select(b.v == zero || (abs(b.v) == infinite && q == zero), zero, b.v * q);
+    const V l = log(select(a.v == zero && b.v >= zero, one, a.v));
+    const V slope_y = select(a.v == infinite && p == zero, zero, p * l);
+    Dual<V> y = a.through(zero, slope_x);
+    if (b.live) y = y + Dual<V>(zero, select(b.d == zero, zero, slope_y * b.d));
     y.v = p;
     return y;
 }

@@ -185,6 +185,20 @@ TEST_CASE("a constant row is normalised to zeros, whatever its mean rounds to") 
     });
 }
 
+TEST_CASE("one element far from all others moves no mean, wherever it stands") {
+    on_every_isa([] {
+        for (const int64_t n : {768, 4096})
+            for (const double far : {100., 1e3, 1e5})
+                for (const int64_t at : {int64_t{0}, n / 2, n - 1}) {
+                    Tensor x = randn(Key{5, 4}, {1, n});
+                    x.mutable_data<float>()[at] = float(far);
+                    const Tensor y = cast(layer_norm(x), DType::f64);
+                    CHECK(std::abs(mean(y).item<double>()) < 1e-7);
+                    CHECK(distance(y, layer_norm(cast(x, DType::f64))) < 2e-4);  // of 64
+                }
+    });
+}
+
 TEST_CASE("what is NaN gives a NaN gradient, not that of some other row") {
     on_every_isa([] {
         for (const DType dtype : {DType::f32, DType::f64}) {

@@ -295,6 +295,18 @@ TEST_CASE("derivatives far out") {
     CHECK(gradient(power, {inf, -1}) == Point{0, 0});
     CHECK(gradient(power, {.5, inf}) == Point{0, 0});
     CHECK(gradient(power, {2, -inf}) == Point{0, 0});
+    // A power that is 0 may bend there.
+    const auto bend = [](double x, double y) {
+        Tape tape;
+        const Var at = tape.watch(Tensor::scalar(x, DType::f64));
+        const auto [first] =
+            tape.gradient(pow(at, Var(Tensor::scalar(y, DType::f64))), {at}, create_graph);
+        return tape.gradient(first, {at})[0].item<double>();
+    };
+    CHECK(bend(0, 2) == 2);
+    CHECK(bend(0, 3) == 0);
+    CHECK(bend(-2, 3) == -12);
+    CHECK(bend(-2, 2) == 2);
     const auto arcosh = [](const std::vector<Var>& x) { return acosh(x[0]); };
     CHECK(std::isnan(gradient(arcosh, {-3})[0]));
     CHECK(gradient(arcosh, {3})[0] == doctest::Approx(1 / std::sqrt(8.)).epsilon(1e-15));
@@ -348,6 +360,9 @@ TEST_CASE(
 }
 
 TEST_CASE("lerp is exact at its ends, also where their difference is beyond the numbers") {
+    const auto number = [](double x) { return Tensor::scalar(x, DType::f64); };
+    CHECK(lerp(number(2), number(2), number(1.5e308)).item<double>() == 2);
+    CHECK(lerp(number(1), number(2), number(-1.5e308)).item<double>() == -1.5e308);
     for (const double t : {0., 1.})
         for (const double a : {1e308, -1e308}) {
             const Tensor at = Tensor::scalar(t, DType::f64);

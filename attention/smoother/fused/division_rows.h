@@ -81,7 +81,7 @@ void undivide(const LogTile<T>& t, T* g, const T* share, const T* D) {
         T* z = t.z + r * t.row;
         const LogRow<T> weights(t, r, T(0));
         const Vec<T> scale(share[r]);
-        if (t.whole && share[r] != T(0)) {
+        if (t.whole && share[r] != T(0) && share[r] == share[r]) {
             // A single key's share is exactly 1.
             Canonical<T, SumOp> sum;
             canonical_for(sum, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
@@ -91,8 +91,9 @@ void undivide(const LogTile<T>& t, T* g, const T* share, const T* D) {
             write_run(z, t.columns, false,
                       [&](int64_t i, int count) MERCER_STEP { return weights(i, count) / total; });
         } else {
-            write_run(z, t.columns, false,
-                      [&](int64_t i, int count) MERCER_STEP { return weights(i, count) * scale; });
+            write_run(z, t.columns, false, [&](int64_t i, int count) MERCER_STEP {
+                return weights.shown(weights(i, count) * scale, i);
+            });
         }
         const Vec<T> d(t.whole ? D[r] + weighted(t.columns, z, g) : D[r]);
         write_run(g, t.columns, false, [&](int64_t i, int count) MERCER_STEP {

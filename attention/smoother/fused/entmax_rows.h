@@ -90,7 +90,8 @@ void escort_rows(const LogTile<T>& t, const T* g, const T* epsilons, const Stati
         canonical_run<T>(
             t.columns,
             [&](int64_t i, int count, Vec<T>& part, Vec<T>& size_part) MERCER_STEP {
-                const Vec<T> e = escort_of<T, alpha>(weight(logs(i, count)), epsilon);
+                const Vec<T> e =
+                    escort_of<T, alpha>(logs.shown(weight(logs(i, count)), i), epsilon);
                 part = select(e == zero, part, fma(e, load(g + i, count, T(0)), part));
                 size_part = size_part + e;
             },
@@ -113,7 +114,8 @@ void unsparse_rows(const LogTile<T>& t, T* g, const T* epsilons, const Statistic
         if (dalpha) slope.set(s.of[3][r], s.of[4][r]);
         Canonical<T, SumOp> escorts;
         canonical_for(escorts, t.columns, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-            const Vec<T> p = weight(logs(i, count)), e = escort_of<T, alpha>(p, epsilon);
+            const Vec<T> p = logs.shown(weight(logs(i, count)), i),  // 0, though the row be NaN
+                e = escort_of<T, alpha>(p, epsilon);
             store(p, z + i, count);
             store(e, room + i, count);
             part = part + e;

@@ -129,8 +129,10 @@ private:
     void note_poison(const Block<T>& b, int64_t row, int64_t step) {
         if (b.poisoned.empty()) return;
         const std::lock_guard lock(mutex_);
-        for (int64_t r = 0; r < b.m; ++r)
+        for (int64_t r = 0; r < b.m; ++r) {
             if (b.poisoned[size_t(r)]) poisoned_.push_back(row + r * step);
+            if (b.poisoned[size_t(r)] & Block<T>::by_itself) own_.push_back(row + r * step);
+        }
     }
     /// What comes after queries [i, i + step): where results go, the next ones, and if it fits the
     /// second-level cache beside this head, a part of the next.
@@ -152,12 +154,17 @@ private:
                  &Ahead<T>::later);
     }
     /// Queries that see NaN or infinities get NaN; D of the backward pass is made of what they would
-    /// be without.
+    /// be without. Those that hold them themselves have no weights either.
     void poison() {
         if (poisoned_.empty()) return;
         if (wants_.gradient) r_.mean = r_.out.clone();
         for (int64_t row : poisoned_)
             std::fill_n(out_ + row * p_.values, p_.values, std::numeric_limits<T>::quiet_NaN());
+        const bool divides = p_.spec.divides();  // and then the first says which key was nearest
+        for (int64_t row : own_)
+            for (int64_t k = 0; k < r_.statistics.size(0); ++k)
+                statistics_[k * p_.heads * p_.queries + row] =
+                    divides && k == 0 ? T(-1) : std::numeric_limits<T>::quiet_NaN();
     }
 
     const Problem<T>& p_;
@@ -167,7 +174,7 @@ private:
     std::mutex mutex_;
     std::atomic<bool> finite_{true};
     SmootherReport report_;
-    std::vector<int64_t> poisoned_;
+    std::vector<int64_t> poisoned_, own_;  // rows; of the latter the query itself is bad
 };
 
 template <class T>

@@ -52,6 +52,7 @@ struct Block {
     int64_t head, i, m;
     Results<T> to;    // from the block's first row on
     Ahead<T>* ahead;  // what comes next, or nullptr
+    enum Poison : char { by_key = 1, by_itself = 2 };
     std::vector<char> poisoned = {};
     int looked = 0;  // at tiles
     bool packed_queries = false;
@@ -101,11 +102,12 @@ struct Block {
     }
     void note_poison(const KeyTile<T>& k, const TileView& view, const std::vector<char>& bad) {
         poisoned.resize(size_t(m));
-        for (int64_t c = 0; c < k.n; ++c) {
-            const bool key = packed.poisoned && packed.poisoned[k.j + c];
-            for (int64_t r = 0; (key || !bad.empty()) && r < m; ++r)
-                poisoned[size_t(r)] |= char((key || bad[size_t(r)]) && view.sees(r, c));
-        }
+        for (int64_t c = 0; packed.poisoned && c < k.n; ++c)
+            for (int64_t r = 0; packed.poisoned[k.j + c] && r < m; ++r)
+                if (view.sees(r, c)) poisoned[size_t(r)] |= by_key;
+        for (size_t r = 0; r < bad.size(); ++r)
+            for (int64_t c = 0; bad[r] && c < k.n; ++c)
+                if (view.sees(int64_t(r), c)) poisoned[r] |= by_itself;
     }
     TilePlace place(const Piece& x) const {
         return {i + x.first, x.rows, packed.tiles[size_t(x.t)].j, x.columns.end};

@@ -47,7 +47,7 @@ Tensor with_dense_matrices(const Tensor& x, bool rows_only) {
 }
 
 template <class T>
-bool all_finite(const Tensor& x) {
+bool all_finite_of(const Tensor& x) {
     std::atomic<bool> all{true};
     const T* p = x.data<T>();
     parallel_for(x.count(), 1 << 15, [&](int64_t begin, int64_t end) {
@@ -57,6 +57,11 @@ bool all_finite(const Tensor& x) {
 }
 
 }  // namespace
+
+bool all_finite(const Tensor& x) {
+    const Tensor dense = x.contiguous();
+    return x.dtype() == DType::f64 ? all_finite_of<double>(dense) : all_finite_of<float>(dense);
+}
 
 template <class T>
 Problem<T>::Problem(const FusedSpec& s, std::span<const Tensor> inputs) : spec(s) {
@@ -142,7 +147,7 @@ template <class T>
 Tensor Problem<T>::clean(Slot slot) {
     Operand<T>& x = operand[slot];
     x.tensor = x.tensor.contiguous();
-    const bool all = all_finite<T>(x.tensor);
+    const bool all = all_finite(x.tensor);
     const Tensor ok = all ? Tensor() : isfinite(x.tensor);
     if (!all) x.tensor = where(ok, x.tensor, Tensor::scalar(0, x.tensor.dtype())).contiguous();
     x.data = x.tensor.template data<T>();

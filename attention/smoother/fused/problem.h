@@ -121,7 +121,7 @@ struct Problem {
     }
     /// Looks for NaN and infinities in keys and values, and takes them out.
     void guard();
-    /// The same with queries, for the way back: their rows' statistics are NaN already.
+    /// The same with queries, for the way back: where they see anything, their rows' statistics are NaN.
     void guard_queries();
     /// Zeros for what is not finite in an operand; where it was finite, or nothing if it all was.
     Tensor clean(Slot slot);

@@ -36,21 +36,32 @@ void forward(const NormArgs& a) {
         const T* row = row_of<T>(a.x, a, r);
         T mean = T(0);
         if constexpr (kind != NormKind::root_mean_square) {
-            // Relative to one of them: a mean far from zero costs no digits.
-            const T near = n ? row[0] : T(0);
             Canonical<T, SumOp> sum;
             canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-                part = part + (load(row + i, count, near) - Vec<T>(near));
+                part = part + load(row + i, count, T(0));
             });
-            mean = near + sum.total() / T(n);
+            mean = sum.total() / T(n);
+        }
+        // A mean far from zero has lost digits: what is left beside it corrects it.
+        const T first = mean;
+        Canonical<T, SumOp> rest, squares;
+        canonical_run<T>(
+            n,
+            [&](int64_t i, int count, Vec<T>& rest_part, Vec<T>& squares_part) MERCER_STEP {
+                const Vec<T> d = load(row + i, count, first) - Vec<T>(first);
+                if constexpr (kind != NormKind::root_mean_square) rest_part = rest_part + d;
+                squares_part = fma(d, d, squares_part);
+            },
+            rest, squares);
+        T variance = squares.total() / T(n);
+        if constexpr (kind != NormKind::root_mean_square) {
+            const T away = rest.total() / T(n);
+            mean = first + away;
+            variance = variance - away * away;
+            if (variance < T(0)) variance = T(0);
         }
         const Vec<T> m(mean);
-        Canonical<T, SumOp> squares;
-        canonical_for(squares, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-            const Vec<T> d = load(row + i, count, mean) - m;
-            part = fma(d, d, part);
-        });
-        const T scale = T(1) / number(sqrt(Vec<T>(squares.total() / T(n) + T(a.epsilon))));
+        const T scale = T(1) / number(sqrt(Vec<T>(variance + T(a.epsilon))));
         static_cast<T*>(a.mean)[r] = mean;
         static_cast<T*>(a.scale)[r] = scale;
         const Vec<T> s(scale);

@@ -21,7 +21,8 @@ struct Lerp {
     static MERCER_INLINE V f(V a, V b, V t) {
         using S = typename V::Scalar;
         const V half(S(0.5)), d = b * half - a * half;  // b − a may overflow
-        return select(t < half, a + (t + t) * d, b - (V(S(2)) - (t + t)) * d);
+        const V from_a = t * d, from_b = (V(S(1)) - t) * d;
+        return select(t < half, a + (from_a + from_a), b - (from_b + from_b));
     }
 };
 
