@@ -40,11 +40,12 @@ struct SmootherOptions {
 MERCER_API Var log_weights(const Var& q, const Var& k, const SmootherOptions& options = {});
 /// The normalised weights: each row sums to 1; a row that sees nothing is 0.
 MERCER_API Var smoother_weights(const Var& q, const Var& k, const SmootherOptions& options = {});
-/// The smoother. A query with NaN or infinities, or that sees a key or value with them, gets NaN; what a
-/// query does not see has no influence on it nor on its gradients, and it none on theirs. ShapeError when shapes do not fit, ValueError
-/// for a bandwidth that is not positive, a normaliser that does not fit the kernel.
-/// It is fused, in memory linear in length, also for derivatives of second order; with parameters,
-/// positions and operands of more than one dtype, or filters by head over more than four axes, it is
+/// The smoother. A query with NaN or infinities, or that sees a key or value with them, gets NaN;
+/// what a query does not see has no influence on it nor on its gradients, and it none on theirs.
+/// ShapeError when shapes do not fit, DTypeError unless q, k and v are all f32 or all f64,
+/// ValueError for a bandwidth that is not positive, a normaliser that does not fit the kernel.
+/// It is fused, in memory linear in length, also for derivatives of second order; with parameters
+/// and positions of another dtype, or filters by head over more than four axes, it is
 /// attend_reference(). Keys and values may have fewer heads (third last axis), by a factor: each is
 /// then read by as many query heads, in order.
 MERCER_API Var attend(const Var& q, const Var& k, const Var& v,

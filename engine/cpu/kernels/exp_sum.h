@@ -57,10 +57,10 @@ MERCER_INLINE ExpSum<T> exp_sum(const T* x, int64_t n, Total&... total) {
                 const Vec<T> shrink = exp_falling(Vec<T>(largest - top));
                 for (Vec<T>& part : sum.part) part = part * shrink;
                 const Vec<T> lower(T(b / canonical_lanes) * (largest - top));  // each lane's terms
-                (([&] {
-                     for (Vec<T>& part : total.part) part = part + lower;
-                 }()),
-                 ...);
+                const auto move = [&](Canonical<T, SumOp>& whole) MERCER_STEP {
+                    for (Vec<T>& part : whole.part) part = part + lower;
+                };
+                (move(total), ...);
             }
             largest = m;
         }
