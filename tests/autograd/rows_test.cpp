@@ -199,6 +199,19 @@ TEST_CASE("one element far from all others moves no mean, wherever it stands") {
     });
 }
 
+TEST_CASE("a variance of a few last places is not that of its mean's rounding") {
+    on_every_isa([] {
+        for (const int64_t n : {100, 768, 4096}) {
+            Tensor x = Tensor::full({1, n}, 1e6);
+            for (int64_t i = 0; i < n; i += 2) x.mutable_data<float>()[i] = 1e6f + .5f;
+            const double expected = .25 / std::sqrt(.0625 + 1e-5);
+            const Tensor y = cast(layer_norm(x), DType::f64);
+            CHECK(max(y).item<double>() == doctest::Approx(expected).epsilon(1e-6));
+            CHECK(min(y).item<double>() == doctest::Approx(-expected).epsilon(1e-6));
+        }
+    });
+}
+
 TEST_CASE("what is NaN gives a NaN gradient, not that of some other row") {
     on_every_isa([] {
         for (const DType dtype : {DType::f32, DType::f64}) {

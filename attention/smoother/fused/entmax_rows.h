@@ -90,8 +90,7 @@ void escort_rows(const LogTile<T>& t, const T* g, const T* epsilons, const Stati
         canonical_run<T>(
             t.columns,
             [&](int64_t i, int count, Vec<T>& part, Vec<T>& size_part) MERCER_STEP {
-                const Vec<T> e =
-                    escort_of<T, alpha>(logs.shown(weight(logs(i, count)), i), epsilon);
+                const Vec<T> e = escort_of<T, alpha>(weight(logs(i, count)), epsilon);
                 part = select(e == zero, part, fma(e, load(g + i, count, T(0)), part));
                 size_part = size_part + e;
             },
