@@ -41,6 +41,7 @@ private:
 
 struct Data {
     Tensor x, y;
+    double unit = 1;  // what x and bandwidths here are multiples of, a power of 2: squares stay in range
 
     Data(const Tensor& points, const Tensor& values) {
         if (points.rank() != 2 || values.rank() != 2 || points.size(0) != values.size(0))
@@ -54,7 +55,12 @@ struct Data {
         y = cast(values, DType::f64);
         if (!all(isfinite(x)).item<bool>() || !all(isfinite(y)).item<bool>())
             throw ValueError("leave_one_out", "points and values must be finite");
+        const double size = x.count() ? max(abs(x)).item<double>() : 0;
+        if (size > 0) unit = std::exp2(std::min(std::ilogb(size), 1022));
+        x = x / unit;
     }
+
+    double in_units(double h) const { return h > 0 ? h / unit : h; }
 
     // What rows i … of the error add to its mean; h may stand on a tape.
     Var part(int64_t i, const Var& h, Profile profile, SmootherReport& report) const {
@@ -125,10 +131,10 @@ std::pair<double, double> distances(const Tensor& x) {
 }
 
 // Logarithms of bandwidths.
-std::vector<double> logarithmic_grid(const Tensor& x, const BandwidthOptions& o) {
-    double low = o.low, high = o.high;
+std::vector<double> logarithmic_grid(const Data& data, const BandwidthOptions& o) {
+    double low = data.in_units(o.low), high = data.in_units(o.high);
     if (!(low > 0) || !(high > 0)) {
-        const auto [least, most] = distances(x.contiguous());
+        const auto [least, most] = distances(data.x.contiguous());
         if (!std::isfinite(least))
             throw ValueError("choose_bandwidth",
                              "all points are equal; give two or more different ones");
@@ -138,8 +144,8 @@ std::vector<double> logarithmic_grid(const Tensor& x, const BandwidthOptions& o)
     if (o.points < 1 || o.refinements < 0 || low > high)
         throw ValueError("choose_bandwidth",
                          "the grid needs a point or more and low <= high, got " +
-                             std::to_string(o.points) + " points from " + shown(low) + " to " +
-                             shown(high));
+                             std::to_string(o.points) + " points from " +
+                             shown(low * data.unit) + " to " + shown(high * data.unit));
     const double first = std::log(low), step = std::log(high / low);
     std::vector<double> grid;
     grid.reserve(size_t(o.points));
@@ -153,12 +159,14 @@ std::vector<double> logarithmic_grid(const Tensor& x, const BandwidthOptions& o)
 Filter others(int64_t offset) { return Filter(std::make_shared<Others>(offset)); }
 
 LeaveOneOut leave_one_out(const Tensor& x, const Tensor& y, double h, Profile profile) {
-    return Data(x, y)(h, profile, false);
+    const Data data(x, y);
+    return data(data.in_units(h), profile, false);
 }
 
 LeaveOneOut leave_one_out_slope(const Tensor& x, const Tensor& y, double h, Profile profile) {
     require_slope(profile);
-    return Data(x, y)(h, profile, true);
+    const Data data(x, y);
+    return data(data.in_units(h), profile, true);
 }
 
 BandwidthChoice choose_bandwidth(const Tensor& x, const Tensor& y,
@@ -167,10 +175,10 @@ BandwidthChoice choose_bandwidth(const Tensor& x, const Tensor& y,
     const auto rmse = [&](double log_h) {
         return std::sqrt(data(std::exp(log_h), options.profile, false).error);
     };
-    const std::vector<double> grid = logarithmic_grid(data.x, options);
+    const std::vector<double> grid = logarithmic_grid(data, options);
     BandwidthChoice choice;
     for (const double log_h : grid) {
-        choice.tried.push_back(std::exp(log_h));
+        choice.tried.push_back(std::exp(log_h) * data.unit);
         choice.tried_rmse.push_back(rmse(log_h));
     }
     const size_t best =
@@ -179,8 +187,8 @@ BandwidthChoice choose_bandwidth(const Tensor& x, const Tensor& y,
                  right = grid[std::min(best + 1, grid.size() - 1)];
     double log_h = golden_section(rmse, left, right, options.refinements);
     if (rmse(log_h) > choice.tried_rmse[best]) log_h = grid[best];  // not unimodal there
-    choice.bandwidth = std::exp(log_h);
-    const LeaveOneOut chosen = data(choice.bandwidth, options.profile, false);
+    const LeaveOneOut chosen = data(std::exp(log_h), options.profile, false);
+    choice.bandwidth = std::exp(log_h) * data.unit;
     choice.rmse = std::sqrt(chosen.error);
     choice.fallbacks = chosen.fallbacks;
     return choice;
@@ -191,9 +199,9 @@ LearnedBandwidth learn_bandwidth(const Tensor& x, const Tensor& y, double start,
     require_slope(profile);
     if (!(start > 0))
         throw ValueError("learn_bandwidth",
-                         "the start is " + std::to_string(start) + "; give a positive bandwidth");
+                         "the start is " + shown(start) + "; give a positive bandwidth");
     const Data data(x, y);
-    Tensor log_h = Tensor::scalar(std::log(start), DType::f64);
+    Tensor log_h = Tensor::scalar(std::log(data.in_units(start)), DType::f64);
     Tensor* const parameters[] = {&log_h};
     double unit = 0;  // the error at the start: the search knows no units
     const auto evaluate = [&]() -> LossAndGradients {
@@ -205,7 +213,7 @@ LearnedBandwidth learn_bandwidth(const Tensor& x, const Tensor& y, double start,
     const Lbfgs::Result result = optimizer.step(parameters, evaluate);
     const double h = std::exp(log_h.item<double>());
     const LeaveOneOut at = data(h, profile, false);
-    return {h, std::sqrt(at.error), at.fallbacks, result.evaluations,
+    return {h * data.unit, std::sqrt(at.error), at.fallbacks, result.evaluations,
             result.outcome != Lbfgs::Outcome::iterations};
 }
 

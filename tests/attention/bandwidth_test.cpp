@@ -188,6 +188,24 @@ TEST_CASE("by gradient: where the slope is zero, and what the grid finds from ne
     CHECK_FALSE(learn_bandwidth(task.x, task.y, 3 * h, Profile::gaussian, 1).converged);
 }
 
+TEST_CASE("points of any size: nothing is squared out of range") {
+    const Task task;
+    const BandwidthChoice usual = choose_bandwidth(task.x, task.y);
+    for (const double unit : {std::exp2(-600), std::exp2(1000)}) {
+        const Tensor x = task.x * unit;
+        const BandwidthChoice choice = choose_bandwidth(x, task.y);
+        CHECK(choice.bandwidth == usual.bandwidth * unit);
+        CHECK(choice.rmse == usual.rmse);
+        CHECK(choice.tried.back() == usual.tried.back() * unit);
+        CHECK(leave_one_out_slope(x, task.y, 0.7 * unit).slope ==
+              leave_one_out_slope(task.x, task.y, 0.7).slope);
+        CHECK(learn_bandwidth(x, task.y, unit).bandwidth ==
+              learn_bandwidth(task.x, task.y, 1).bandwidth * unit);
+        CHECK(choose_bandwidth(x, task.y, {.points = 3, .low = unit, .high = 4 * unit}).tried ==
+              std::vector<double>{unit, 2 * unit, 4 * unit});
+    }
+}
+
 TEST_CASE("the same choice for any number of threads") {
     const Restore restore;
     const Task task;

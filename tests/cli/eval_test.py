@@ -171,6 +171,7 @@ for attrs, says in [
         ({"normaliser": "entmax"}, "attrs.normaliser: [entmax] argument 'alpha' is missing"), ({"colour": 1}, "attribute 'colour' is unknown"),
         ({"position": "rotari"}, "attrs.position: [position] 'rotari' is unknown; did you mean 'rotary'?"), ({"position": {"rotary": {"base": -1}}}, "outside (0,inf)"),
         ({"position": {"rotary": {"offset": 1.5}}}, "attribute 'offset' must be int|none"), ({"position": {"lookup": {}}}, "attrs.position: [lookup] argument 'table' is missing"),
+        ({"position": {"alibi": {"slopes": [1, 2], "heads": 2}}}, "[alibi] slopes (2) and heads 2; give one of them"),
         ({"position": {"rotary": {"width": 3}}}, "[rotate_pairs]"), ({"position": {"absolute": {"queries": [1], "keys": [1]}}}, "[add_positions]"),
         ({"dropout": 1}, "attribute 'dropout' = 1 is outside [0,1)"), ({"dropout": "much"}, "attribute 'dropout' must be float"), ({"dropout": 0.5, "key": [1]}, "attribute 'key' must be [seed, stream]")]:
     run({**attend, "attrs": attrs}, 3, says, "smoother.safetensors")
