@@ -101,10 +101,11 @@ std::array<Tensor, 3> channel_sums(const Tensor& from, const Tensor& mean, const
     const Lines l = lines_of(x.shape());
     const DType dtype = x.dtype();
     const Tensor m = by_channel(mean, 0, l.channels, dtype),
+                 factor = scale.defined() ? scale.contiguous() : scale,
                  dx = scale.defined() ? Tensor::empty(x.shape(), dtype) : Tensor();
     cpu::ChannelArgs a{};
     a.x = x.raw(), a.g = g.raw(), a.mean = m.raw();
-    if (scale.defined()) a.scale = scale.raw(), a.out = dx.raw();
+    if (scale.defined()) a.scale = factor.raw(), a.out = dx.raw();
     const Kernel kernel = channel_table().sums[l.whole][dtype == DType::f64];
     const auto total = [&](const Tensor& parts, unsigned axes) {
         return reshape(cpu::reduce(cpu::Reduction::sum, parts, axes), {l.channels});

@@ -30,8 +30,9 @@ void check_range(const char* operation, const Tensor& index, int axis, int64_t s
                                     std::to_string(size) + ") along axis " + std::to_string(axis));
 }
 
-/// Whether the index is the same at every place beside `axis`.
+/// Whether the index is the same at every place beside `axis`, where there is one.
 bool names_rows(const Tensor& index, int axis) {
+    if (index.count() == 0) return false;
     for (int a = 0; a < index.rank(); ++a)
         if (a != axis && index.size(a) != 1 && index.strides()[a] != 0) return false;
     return true;

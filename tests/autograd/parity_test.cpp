@@ -4,39 +4,18 @@
 
 #include <limits>
 
-#include "autograd/tape.h"
 #include "engine/isa.h"
 #include "engine/parallel.h"
 #include "engine/random.h"
 #include "tests/cases.h"
 #include "tests/support/bits.h"
+#include "tests/support/case_results.h"
 #include "tests/support/float_control.h"
 #include "tests/support/restore.h"
 
 using namespace mercer;
 
 namespace {
-
-// Value, first gradients by fused kernels and as recorded, and gradients of a gradient.
-std::vector<Tensor> results(const cases::Case& c, std::span<const Tensor> inputs,
-                            bool second_order) {
-    Tape tape;
-    std::vector<Var> x;
-    for (const Tensor& t : inputs) x.push_back(tape.watch(t));
-    const Var y = c.f(x);
-    std::vector<Tensor> out{y.value()};
-    if (y.is_constant()) return out;
-    const Tensor u = randn(Key{7, 7}, y.shape(), y.dtype());
-    for (const Tensor& t : tape.gradient(y, x, {.retain = true, .cotangents = {u}}))
-        out.push_back(t);
-    const std::vector<Var> g = tape.gradient(y, x, CreateGraph{{u}});
-    for (const Var& v : g) out.push_back(v.value());
-    if (!second_order || g[0].is_constant()) return out;
-    for (const Tensor& t :
-         tape.gradient(g[0], x, {.cotangents = {randn(Key{8, 8}, g[0].shape(), g[0].dtype())}}))
-        out.push_back(t);
-    return out;
-}
 
 void compare(const cases::Case& c, DType dtype, bool special, bool second_order) {
     const Restore restore;
