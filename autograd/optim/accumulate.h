@@ -14,6 +14,10 @@ namespace mercer {
 ///   optimizer.step(parameters, accumulator.take());
 class MERCER_API GradientAccumulator {
 public:
+    GradientAccumulator() = default;
+    GradientAccumulator(GradientAccumulator&&) = default;  // a copy would share the sums
+    GradientAccumulator& operator=(GradientAccumulator&&) = default;
+
     /// One fused pass. Gradients that are not defined count as zero; one that never is stays
     /// undefined. Throws ValueError (weight not positive), ShapeError, DTypeError, naming the
     /// gradient.

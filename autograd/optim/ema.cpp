@@ -36,6 +36,7 @@ void Ema::check(std::span<Tensor* const> parameters) const {
                                    std::to_string(averages_.size()));
     for (size_t i = 0; i < parameters.size(); ++i) {
         const Tensor &p = *parameters[i], &e = averages_[i];
+        check_floating(name, p);
         if (!(p.shape() == e.shape()) || p.dtype() != e.dtype())
             throw ShapeError(name, "parameter " + std::to_string(i) + " is " + looks(p) +
                                        ", its average 'average." + std::to_string(i) + "' " +
@@ -46,18 +47,19 @@ void Ema::check(std::span<Tensor* const> parameters) const {
 void Ema::update(std::span<Tensor* const> parameters) {
     if (!kept_.empty())
         throw InPlaceError(name, "the parameters hold the averages; swap_out first");
-    if (averages_.empty()) {
-        std::vector<Tensor> averages;
+    std::vector<Tensor> first;
+    if (averages_.empty())
         for (const Tensor* p : parameters) {
             check_floating(name, *p);
-            averages.push_back(options_.bias_correction ? Tensor::zeros(p->shape(), p->dtype())
-                                                        : p->clone());
+            first.push_back(options_.bias_correction ? Tensor::zeros(p->shape(), p->dtype())
+                                                     : p->clone());
         }
-        averages_ = std::move(averages);
-    }
-    check(parameters);
-    combine(name, addresses(averages_), values_of(parameters), cpu::UpdateRule::blend,
+    else
+        check(parameters);
+    std::vector<Tensor>& averages = averages_.empty() ? first : averages_;
+    combine(name, addresses(averages), values_of(parameters), cpu::UpdateRule::blend,
             1 - options_.decay);
+    if (averages_.empty()) averages_ = std::move(first);
     ++step_;
 }
 
@@ -101,13 +103,19 @@ NamedTensors Ema::state() const {
 }
 
 void Ema::restore(const NamedTensors& state) {
+    if (!kept_.empty())
+        throw InPlaceError(name, "the parameters hold the averages; swap_out first");
     StateReader reader(name, state);
     const int64_t step = reader.count("step");
     std::vector<Tensor> averages;
-    for (size_t i = 0; i + 1 < state.size(); ++i)
+    for (size_t i = 0; i + 1 < state.size(); ++i) {
         averages.push_back(reader.tensor("average." + std::to_string(i),
                                          i < averages_.size() ? averages_[i] : Tensor()));
+        check_floating(name, averages.back());
+    }
     reader.finish();
+    if (step == 0 && !averages.empty())
+        throw ValueError(name, "'step' of the state is 0, though there are averages");
     if (!averages_.empty() && !averages.empty() && averages.size() != averages_.size())
         throw ShapeError(name, "the state lacks 'average." + std::to_string(averages.size()) + "'");
     step_ = step;

@@ -22,6 +22,9 @@ class MERCER_API Ema {
 public:
     /// ValueError unless decay is in [0, 1).
     explicit Ema(const EmaOptions& options = {});
+    Ema(Ema&&) =
+        default;  // a copy would share the averages, which are written in place: state() copies
+    Ema& operator=(Ema&&) = default;
 
     /// After each step. Parameters keep order, shapes and dtypes: ShapeError. InPlaceError while
     /// they are swapped.
@@ -35,7 +38,7 @@ public:
     void swap_out(std::span<Tensor* const> parameters);
 
     /// "step" (i64) and "average.i", uncorrected; copies. Not whether they are swapped. restore()
-    /// throws as Optimizer::restore does.
+    /// throws as Optimizer::restore does, and InPlaceError while they are swapped.
     NamedTensors state() const;
     void restore(const NamedTensors& state);
 

@@ -131,6 +131,7 @@ Lbfgs::Result Lbfgs::step(std::span<Tensor* const> parameters,
             options_.lr *
             (history_.empty() ? std::min(1.0, 1 / sum(abs(now.gradient)).item<double>()) : 1);
         std::optional<LinePoint> next;
+        Tensor moved = x;
         try {
             next = line_search(
                 [&](double a) {
@@ -141,11 +142,11 @@ Lbfgs::Result Lbfgs::step(std::span<Tensor* const> parameters,
                     return p;
                 },
                 now, first, {options_.armijo, options_.curvature, options_.trials});
+            if (next) moved = x + d * next->a;
         } catch (...) {
             write(x, parameters);
             throw;
         }
-        const Tensor moved = next ? x + d * next->a : x;
         write(moved, parameters);
         if (!next) {
             if (history_.empty()) result.outcome = Outcome::no_descent;

@@ -6,6 +6,7 @@
 namespace mercer {
 
 void check_floating(const char* operation, const Tensor& t) {
+    if (!t.defined()) throw ValueError(operation, "a tensor is undefined");
     if (!is_floating(t.dtype()))
         throw DTypeError(operation, "needs f32 or f64, got " + looks(t) + "; cast it");
 }

@@ -61,7 +61,10 @@ Schedule cosine_restarts_lr(double lr, double least, int64_t period, int64_t gro
         if (growth == 1)
             t %= length;
         else
-            for (; t >= length; length *= growth) t -= length;
+            while (t >= length) {
+                t -= length;
+                length = length > INT64_MAX / growth ? INT64_MAX : length * growth;
+            }
         return half_cosine(lr, least, double(t) / double(length));
     };
 }

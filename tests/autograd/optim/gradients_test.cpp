@@ -225,7 +225,8 @@ TEST_CASE("averages by hand, with and without correction") {
 TEST_CASE("averages go on from a file") {
     const test::TemporaryDirectory folder;
     for (const bool corrected : {false, true}) {
-        Ema one({.decay = 0.9, .bias_correction = corrected}), two = one;
+        const EmaOptions options{.decay = 0.9, .bias_correction = corrected};
+        Ema one(options), two(options);
         Tensor p = randn(Key{4, 0}, {100}), q = randn(Key{4, 1}, {1}, DType::f64);
         const std::vector<Tensor*> at{&p, &q};
         for (uint64_t t = 0; t < 8; ++t) {
@@ -246,5 +247,30 @@ TEST_CASE("averages go on from a file") {
         state["other"] = Tensor::zeros({1});
         CHECK_THROWS_AS(one.restore(state), ValueError);
         CHECK(difference(one.values()[0], two.values()[0]) == "");
+        one.swap_in(at);
+        CHECK_THROWS_AS(one.restore(two.state()), InPlaceError);
+        one.swap_out(at);
     }
+}
+
+TEST_CASE("what cannot be averaged") {
+    static_assert(!std::is_copy_constructible_v<Ema> && !std::is_copy_assignable_v<Ema>);
+    static_assert(!std::is_copy_constructible_v<GradientAccumulator>);
+    static_assert(std::is_nothrow_move_constructible_v<Ema>);
+    Ema ema;
+    NamedTensors state{{"step", Tensor::scalar(1, DType::i64)}};
+    for (const DType dtype : {DType::boolean, DType::i32, DType::i64, DType::bf16}) {
+        state["average.0"] = Tensor::ones({64}, dtype);
+        CHECK_THROWS_AS(ema.restore(state), DTypeError);
+    }
+    state["average.0"] = Tensor::ones({64});
+    state["step"] = Tensor::scalar(0, DType::i64);
+    CHECK_THROWS_AS(ema.restore(state), ValueError);
+    Tensor none, p = Tensor::ones({2});
+    Tensor* const undefined[] = {&none};
+    Tensor* const one[] = {&p};
+    CHECK_THROWS_AS(ema.update(undefined), ValueError);
+    ema.update(one);
+    CHECK_THROWS_AS(ema.update(undefined), ValueError);
+    CHECK(ema.values()[0].to_vector<double>() == std::vector<double>{1, 1});
 }

@@ -55,6 +55,14 @@ TEST_CASE("cosine, SGDR eq. 5") {
     check(cosine_restarts_lr(0.4, 0.05, 4), 13, [](double t) {
         return 0.05 + 0.5 * (0.4 - 0.05) * (1 + std::cos(std::fmod(t, 4) / 4 * pi));
     });
+    // A period longer than numbers are is the last.
+    for (const int64_t growth : {int64_t{2}, int64_t{1} << 30}) {
+        const double lr = cosine_restarts_lr(0.4, 0.05, 4, growth)(INT64_MAX);
+        CHECK(lr >= 0.05);
+        CHECK(lr <= 0.4);
+    }
+    CHECK(cosine_restarts_lr(0.4, 0.05, int64_t{1} << 40, int64_t{1} << 30)(int64_t{1} << 40) ==
+          0.4);
 }
 
 TEST_CASE("inverse square root: Vaswani eq. 3, and fairseq's") {

@@ -13,6 +13,7 @@
 #include "autograd/tape.h"
 #include "engine/cancel.h"
 #include "engine/error.h"
+#include "engine/memory.h"
 #include "engine/finite.h"
 #include "tests/support/bits.h"
 
@@ -101,6 +102,17 @@ TEST_CASE("averages: an update that was stopped does not count, a swap loses not
     }
     corrected.update(one);
     CHECK(all_are(abs(corrected.values()[0] - p), 0));
+
+    // The first one fails once it has begun: where its parameter is to lie densely.
+    Tensor scattered = transpose(Tensor::ones({300, 2}));
+    Tensor* strided[] = {&scattered};
+    Ema anew({.decay = 0.5});
+    set_memory_limit(memory_stats().live + 2400 + 1000 + 64);
+    CHECK_THROWS_AS(anew.update(strided), MemoryError);
+    set_memory_limit(0);
+    scattered.fill(5);
+    anew.update(strided);
+    CHECK(all_are(anew.values()[0], 5));
 
     // The second parameter cannot be written.
     Tensor a = Tensor::full({3}, 1), b = broadcast_to(Tensor::scalar(7), {3});
