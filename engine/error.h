@@ -22,7 +22,7 @@ public:
     }
 
 MERCER_ERROR(ShapeError);      // shapes or axes do not fit
-MERCER_ERROR(DTypeError);      // element types do not fit; names `cast`
+MERCER_ERROR(DTypeError);      // element types do not fit; names `cast` where it helps
 MERCER_ERROR(DeviceError);     // wrong or absent device or instruction set
 MERCER_ERROR(ValueError);      // an argument's value is out of its domain
 MERCER_ERROR(MemoryError);     // the limit is reached, or the system has no more

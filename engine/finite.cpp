@@ -101,7 +101,10 @@ FiniteScope::FiniteScope(FiniteCheck check)
 FiniteScope::~FiniteScope() noexcept(false) {
     operation_context.check = outer_;
     --instruments::active;
-    if (std::uncaught_exceptions() == exceptions_) instruments::throw_waiting();
+    if (std::uncaught_exceptions() == exceptions_)
+        instruments::throw_waiting();
+    else
+        instruments::forget_waiting();  // another exception leaves the scope
 }
 
 FiniteCheck instruments::finite_check() {

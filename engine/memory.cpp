@@ -242,7 +242,6 @@ void* memory::allocate(size_t bytes) {
         a.live -= size;
         a.out_of_memory(bytes, "the memory limit is reached");
     }
-    a.raise_peak(live);
     void* block = nullptr;
     {
         FreeList& list = a.free[index];
@@ -265,6 +264,7 @@ void* memory::allocate(size_t bytes) {
         a.live -= size;
         a.out_of_memory(bytes, "the system has no more memory");
     }
+    a.raise_peak(live);
     if (size >= a.book.from()) a.book.add(block, size, OperationScope::current());
     return block;
 }

@@ -22,6 +22,8 @@ void throw_waiting() {
     if (waiting) std::rethrow_exception(std::exchange(waiting, nullptr));
 }
 
+void forget_waiting() noexcept { waiting = nullptr; }
+
 void made(const Tensor& t) {
     OperationFrame* frame = operation_context.frame;
     if (!frame) return;

@@ -38,6 +38,9 @@ FiniteCheck finite_check();
 /// Throws NumericalError if a tensor made in the scope, and still held by others, is not finite.
 void check_results(const OperationFrame& frame);
 
+/// Drops what a check found and nobody was told yet.
+void forget_waiting() noexcept;
+
 /// The running trace, 0 for none.
 uint64_t trace_session() noexcept;
 /// ns since an arbitrary moment.

@@ -1,6 +1,7 @@
 #include "engine/random.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -48,8 +49,12 @@ Key Key::split(uint64_t part) const {
 }
 
 Tensor uniform(Key key, const Shape& shape, DType dtype, double low, double high) {
-    if (!(low < high))
-        throw ValueError("uniform", "needs low < high, got " + shown(low) + " and " + shown(high));
+    const double most = dtype == DType::f64 ? std::numeric_limits<double>::max()
+                                            : std::numeric_limits<float>::max();
+    if (!(low < high) || !(std::max({-low, high, high - low}) <= most))
+        throw ValueError(
+            "uniform", "needs low < high, both and their distance within the dtype's range, got " +
+                           shown(low) + " and " + shown(high));
     return filled("uniform", shape, dtype, [&](void* out, int64_t begin, int64_t n) {
         random_table().uniform[dtype == DType::f64](out, begin, n, key.seed, key.stream, low, high);
     });

@@ -22,7 +22,7 @@ struct MERCER_API Key {
 };
 
 /// Uniform on [low, high): 24 (f32) or 53 (f64) random bits each. Element i depends on key and i
-/// only.
+/// only. ValueError unless low < high, and both and their distance are in the dtype's range.
 MERCER_API Tensor uniform(Key key, const Shape& shape, DType dtype = DType::f32, double low = 0,
                           double high = 1);
 /// Standard normal, by Box–Muller over the library's own log, sin and cos.

@@ -105,9 +105,10 @@ Tensor Tensor::linspace(double first, double last, int64_t n, DType dtype) {
     Tensor t = empty({n}, dtype);
     visit_stored(dtype, [&]<class T>(T) {
         T* p = static_cast<T*>(t.raw());
+        const double half = last / 2 - first / 2;  // the whole may be beyond the range
         for (int64_t i = 0; i < n; ++i) {  // from the nearer end, so that both are met exactly
             const double u = n > 1 ? double(i) / double(n - 1) : 0;
-            p[i] = T(2 * i < n ? first + u * (last - first) : last - (1 - u) * (last - first));
+            p[i] = T(2 * i < n ? first + 2 * (u * half) : last - 2 * ((1 - u) * half));
         }
     });
     return t;

@@ -69,7 +69,7 @@ private:
 /// ValueError for a tensor's name that is empty, "__metadata__", longer than 64 KiB or has control characters.
 MERCER_API void require_name(const std::string& name);
 /// Writes the tensors in the order of the reference implementation: by element type (I64, F64, F32,
-/// I32, BOOL), then by name; so all are aligned. The target is replaced whole or not at all, and durably
+/// I32, BF16, BOOL), then by name; so all are aligned. The target is replaced whole or not at all, and durably
 /// (engine/io/atomic_file.h). Throws IoError; ValueError for a tensor that is not defined, a name that
 /// is empty, "__metadata__", longer than 64 KiB, not UTF-8 or has control characters, metadata that
 /// is not UTF-8 or holds a NUL; DeviceError.

@@ -107,7 +107,13 @@ void matmul_into(Tensor& out, const Tensor& a, const Tensor& b) {
         throw InPlaceError("matmul_into",
                            "out shares memory with an operand; write to another tensor");
     out.before_write();
-    multiply_into(out, a, b);
+    {
+        const OperationScope scope("matmul_into", {&a, &b});
+        if (instruments::on()) [[unlikely]]
+            instruments::made(out);
+        multiply_into(out, a, b);
+    }
+    instruments::settle();
 }
 
 }  // namespace mercer

@@ -12,6 +12,7 @@
 #include "autograd/map.h"
 #include "autograd/optim/adam.h"
 #include "autograd/tape.h"
+#include "engine/cancel.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
@@ -128,6 +129,9 @@ TEST_CASE("maps, in-place steps and constants are checked as well") {
     const Tensor g = Tensor::from({inf, 1});
     CHECK(has(said([&] { Adam().step(std::vector<Tensor*>{&p}, std::vector<Tensor>{g}); }),
               "[adam] 1 of the 2"));
+    const Tensor one = Tensor::from({1, 1}, {1, 2}), two = Tensor::from({inf, -inf}, {2, 1});
+    Tensor out = Tensor::zeros({1, 1});
+    CHECK(has(said([&] { matmul_into(out, one, two); }), "[matmul_into] 1 of the 1"));
 }
 
 TEST_CASE("temporaries inside an operation are its own affair") {
@@ -188,6 +192,22 @@ TEST_CASE("scopes nest, shield, and leave nothing behind") {
         }
         for (int i = 0; i < 100; ++i) CHECK_THROWS_AS(sqrt(x), NumericalError);
         CHECK_THROWS_AS(sum(sqrt(x)), NumericalError);
+    }
+    Tensor kept;
+    try {  // another exception leaves the scope: what was found goes with it
+        const FiniteScope scope;
+        {
+            const OperationScope mine("mine");
+            kept = Tensor::full({1}, not_a_number);
+        }
+        throw 1;
+    } catch (int) {
+    }
+    kept = {};
+    std::stop_source source;
+    {
+        const CancelScope watched(source.get_token());
+        CHECK_NOTHROW(add(x, x));
     }
     CHECK(memory_stats().live == live);  // the result of an operation that threw is freed
     CHECK(std::isnan(sqrt(x).item<float>()));

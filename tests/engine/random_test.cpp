@@ -90,5 +90,10 @@ TEST_CASE("a permutation holds every number once") {
 
 TEST_CASE("bad arguments") {
     CHECK_THROWS_AS(uniform(Key{}, {2}, DType::f32, 1, 1), ValueError);
+    CHECK_THROWS_AS(uniform(Key{}, {2}, DType::f32, -3e38, 3e38), ValueError);
+    CHECK_THROWS_AS(uniform(Key{}, {2}, DType::f32, 1e300, 1e301), ValueError);
+    CHECK_THROWS_AS(uniform(Key{}, {2}, DType::f64, -1.7e308, 1.7e308), ValueError);
+    CHECK_THROWS_AS(uniform(Key{}, {2}, DType::f64, -INFINITY, 0), ValueError);
+    CHECK_NOTHROW(uniform(Key{}, {2}, DType::f64, 0, 1.7e308));
     CHECK_THROWS_AS(randn(Key{}, {2}, DType::i64), DTypeError);
 }
