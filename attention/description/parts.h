@@ -52,7 +52,7 @@ const Row& named(std::span<const Row> rows, const char* kind, std::string_view n
 /// The operations of attention. Those on options (invoke is null) are called by call_smoother().
 MERCER_API std::span<const Callable> operations();
 
-/// attend(q, k, v) -> out, weights, fallbacks, nonpositive; smoother_weights(q, k) -> out,
+/// attend(q, k, v) -> out, weights, fallbacks, nonpositive, lse, entropy; smoother_weights(q, k) -> out,
 /// fallbacks, nonpositive; log_weights(q, k) -> out; visible(q, k) -> out; probe_rows(q, k) ->
 /// log_similarity, magnitude. In the order of the
 /// operation's results; those that are not wanted (same order) may be undefined. Counts are i64, of

@@ -133,8 +133,8 @@ MERCER_API Filter filter(std::function<bool(const Seat&)> sees, bool by_batch = 
                          bool by_head = false);
 
 /// The filter as a mask that broadcasts to scores [B, H, Tq, Tk], [B, Tq, Tk] (one head) or [Tq, Tk]:
-/// bool, true where seen, of size 1 along axes that it does not look at. ShapeError where it looks
-/// at axes that scores lack.
+/// bool, true where seen, of size 1 along axes that it does not look at. Axes that scores lack count as 1; ShapeError
+/// where it looks at batch entries or heads of scores of more than four axes.
 MERCER_API Tensor visible(const Filter& filter, const Shape& scores);
 inline Tensor visible(const Filter& filter, int64_t queries, int64_t keys) {
     return visible(filter, {queries, keys});

@@ -133,7 +133,8 @@ enum class Profile : uint8_t {
     laplace,       // exp(−u)
     constant       // 1
 };
-/// The bandwidth h is one positive element and may stand on a tape, to be learned.
+/// The bandwidth h is one positive element and may stand on a tape, to be learned. ValueError from attend() unless h² is a
+/// normal number of the dtype, or too large for one.
 MERCER_API Kernel nadaraya_watson(Profile profile, Var bandwidth);
 inline Kernel nadaraya_watson(Var bandwidth) {
     return nadaraya_watson(Profile::gaussian, std::move(bandwidth));

@@ -12,7 +12,7 @@ struct Normaliser {
         division,   // w_j/Σ w_j, of direct weights, also signed ones
         sparsemax,  // the nearest probability to z (Martins and Astudillo 2016)
         entmax15,   // Tsallis α = 3/2 (Peters et al. 2019)
-        entmax      // any α ≥ 1, which may be learned
+        entmax      // any α in [1, 1e6], which may be learned
     } kind = Kind::automatic;
     Var alpha;  // of entmax: one element, or one for each row
 };

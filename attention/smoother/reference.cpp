@@ -10,6 +10,7 @@
 #include "engine/cpu/layout.h"
 #include "engine/error.h"
 #include "engine/ops/require.h"
+#include "engine/shown.h"
 
 namespace mercer {
 namespace {
@@ -267,6 +268,8 @@ Filter filter_of(const Positioned& at, const SmootherOptions& options) {
 }
 
 void check_normaliser(const Kernel& kernel, const Normaliser& normaliser) {
+    if (normaliser.kind == Kind::entmax && !normaliser.alpha.defined())
+        throw ValueError("attend", "entmax needs its alpha; use entmax_weights(alpha)");
     const bool divides = normaliser.kind == Kind::division;
     if (normaliser.kind == Kind::automatic || divides == kernel.direct) return;
     throw ValueError("attend", std::string("the kernel ") + kernel.name +
@@ -279,6 +282,13 @@ Var formula_parameter(const Kernel& kernel, const Var& p, DType dtype) {
         throw ValueError(kernel.name, "a parameter must be one element");
     if (kernel.score == Kernel::Score::difference && !(p.item<double>() > 0))
         throw ValueError(kernel.name, "the bandwidth must be one positive number");
+    const double least = dtype == DType::f64 ? std::numeric_limits<double>::min()
+                                             : double(std::numeric_limits<float>::min());
+    if (const double h = p.item<double>();
+        kernel.score == Kernel::Score::difference && !(h * h >= least))
+        throw ValueError(kernel.name, "the square of the bandwidth " + shown(h) +
+                                          " is outside the range of " +
+                                          std::string(name_of(dtype)) + "; scale the points");
     return reshape(cast(p, dtype), {});
 }
 

@@ -258,6 +258,24 @@ TEST_CASE("a neighbourhood without keys takes the nearest visible one, and count
     CHECK(all(isfinite(g[1])).item<bool>());
 }
 
+TEST_CASE(
+    "a small bandwidth takes the key where the query is; one whose square is none is refused") {
+    const Tensor at = Tensor::from({0, 1}, {2, 1}), values = Tensor::from({5, 6}, {2, 1});
+    const Tensor wide = cast(at, DType::f64);
+    for (const Profile p :
+         {Profile::gaussian, Profile::boxcar, Profile::triangular, Profile::epanechnikov,
+          Profile::biweight, Profile::triweight, Profile::laplace}) {
+        CAPTURE(int(p));
+        const auto out = [&](const Tensor& x, double h) {
+            return attend(x, x, cast(values, x.dtype()), {.kernel = nadaraya_watson(p, h)}).value();
+        };
+        for (const auto& [x, h] : {std::pair{at, 2e-19}, std::pair{wide, 1e-23}})
+            CHECK(max(abs(cast(out(x, h), DType::f32) - values)).item<float>() < 1e-6f);
+        CHECK_THROWS_AS(out(at, 1e-23), ValueError);
+        CHECK_THROWS_AS(out(wide, 1e-200), ValueError);
+    }
+}
+
 TEST_CASE("weights too faint for the reciprocal of their sum are as none") {
     for (const bool recorded : {false, true})
         for (const double size : {1e-300, 1e-320}) {
@@ -305,6 +323,8 @@ TEST_CASE("what does not fit") {
     CHECK_THROWS_AS(attend(q(), k(), v(), {.kernel = linear(), .normaliser = sparsemax_weights()}),
                     ValueError);
     CHECK_THROWS_AS(attend(q(), k(), v(), {.normaliser = division()}), ValueError);
+    CHECK_THROWS_AS(attend(q(), k(), v(), {.normaliser = {Normaliser::Kind::entmax, {}}}),
+                    ValueError);
     CHECK_THROWS_AS(log_weights(q(), k(), {.kernel = polynomial(2)}), ValueError);
     CHECK_THROWS_AS(attend(q(), k(), v(), {.kernel = additive(Tensor::ones({4}, DType::f64))}),
                     ShapeError);
