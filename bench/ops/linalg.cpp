@@ -32,9 +32,11 @@ void add_ops_linalg() {
     for (const Shape& shape : {big, Shape{2048, 2048}}) {
         const double order = double(shape[0]), flops = order * order * order / 3;
         const std::string size = std::to_string(shape[0]);
-        add("cholesky/" + size, flops, shape, {1}, true, factor);
-        add("logdet/" + size, flops, shape, {1}, true,
-            [](const Tensor& a, const Tensor&) { return logdet(a); });
+        const char* const bound = shape == big ? "fma, in steps that wait for one another" : "";
+        add("cholesky/" + size, flops, shape, {1}, true, factor, bound);
+        add(
+            "logdet/" + size, flops, shape, {1}, true,
+            [](const Tensor& a, const Tensor&) { return logdet(a); }, bound);
     }
     add("cholesky/4096x16x16", small / 3, many, {1}, true, factor,
         "divisions and roots, one after the other");
