@@ -94,7 +94,9 @@ std::string about_operands(const OperationFrame& frame, bool infinities) {
 }  // namespace
 
 FiniteScope::FiniteScope(FiniteCheck check)
-    : outer_(operation_context.check), exceptions_(std::uncaught_exceptions()) {
+    : outer_(operation_context.check),
+      exceptions_(std::uncaught_exceptions()),
+      waited_(instruments::waits()) {
     operation_context.check = check;
     ++instruments::active;
 }
@@ -103,8 +105,9 @@ FiniteScope::~FiniteScope() noexcept(false) {
     --instruments::active;
     if (std::uncaught_exceptions() == exceptions_)
         instruments::throw_waiting();
-    else
-        instruments::forget_waiting();  // another exception leaves the scope
+    else if (!waited_ && instruments::waits() && instruments::finite_check() == FiniteCheck::off)
+        instruments::
+            forget_waiting();  // found here, while another exception leaves; nobody else asked
 }
 
 FiniteCheck instruments::finite_check() {

@@ -12,7 +12,8 @@
 namespace mercer {
 
 /// The results of operations of this thread (and their tasks) are checked, while in scope: every
-/// tensor of floating dtype in the host's memory that an operation made, or wrote in place, and that outlives it.
+/// tensor of floating dtype in the host's memory that an operation made, or wrote in place (fill and copy_to compute
+/// nothing), and that outlives it.
 /// NumericalError names the operation, the node whose derivative it was part of, how many elements are
 /// bad and where the first is, and which operand held such values already. It is thrown when the
 /// operation is over: by the function that was called, or else at the next operation, when an element
@@ -30,6 +31,7 @@ public:
 private:
     FiniteCheck outer_;
     int exceptions_;  // in flight when it began
+    bool waited_;     // something found was waiting
 };
 
 }  // namespace mercer

@@ -22,6 +22,7 @@ void throw_waiting() {
     if (waiting) std::rethrow_exception(std::exchange(waiting, nullptr));
 }
 
+bool waits() noexcept { return waiting != nullptr; }
 void forget_waiting() noexcept { waiting = nullptr; }
 
 void made(const Tensor& t) {

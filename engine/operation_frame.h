@@ -38,7 +38,8 @@ FiniteCheck finite_check();
 /// Throws NumericalError if a tensor made in the scope, and still held by others, is not finite.
 void check_results(const OperationFrame& frame);
 
-/// Drops what a check found and nobody was told yet.
+/// Whether a check found what nobody was told yet; forgets it.
+bool waits() noexcept;
 void forget_waiting() noexcept;
 
 /// The running trace, 0 for none.

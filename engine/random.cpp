@@ -51,7 +51,8 @@ Key Key::split(uint64_t part) const {
 Tensor uniform(Key key, const Shape& shape, DType dtype, double low, double high) {
     const double most = dtype == DType::f64 ? std::numeric_limits<double>::max()
                                             : std::numeric_limits<float>::max();
-    if (!(low < high) || !(std::max({-low, high, high - low}) <= most))
+    const bool fits = std::max({-low, high, high - low}) <= most;
+    if (!(low < high) || (!fits && is_floating(dtype) && count(shape) > 0))
         throw ValueError(
             "uniform", "needs low < high, both and their distance within the dtype's range, got " +
                            shown(low) + " and " + shown(high));

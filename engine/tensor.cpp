@@ -105,10 +105,12 @@ Tensor Tensor::linspace(double first, double last, int64_t n, DType dtype) {
     Tensor t = empty({n}, dtype);
     visit_stored(dtype, [&]<class T>(T) {
         T* p = static_cast<T*>(t.raw());
-        const double half = last / 2 - first / 2;  // the whole may be beyond the range
+        const bool far = std::isinf(last - first);  // then in halves
+        const double all = far ? last / 2 - first / 2 : last - first;
         for (int64_t i = 0; i < n; ++i) {  // from the nearer end, so that both are met exactly
             const double u = n > 1 ? double(i) / double(n - 1) : 0;
-            p[i] = T(2 * i < n ? first + 2 * (u * half) : last - 2 * ((1 - u) * half));
+            p[i] =
+                T(2 * i < n ? first + (1 + far) * (u * all) : last - (1 + far) * ((1 - u) * all));
         }
     });
     return t;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int64_t block = 128;  // rows at a time
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double least_bandwidth = 1e-150;  // whose square is a normal number
 
 class Others : public FilterRule {
 public:
@@ -41,7 +42,8 @@ private:
 
 struct Data {
     Tensor x, y;
-    double unit = 1;  // what x and bandwidths here are multiples of, a power of 2: squares stay in range
+    double unit =
+        1;  // what x and bandwidths here are multiples of: a power of 2, where squares would leave the range
 
     Data(const Tensor& points, const Tensor& values) {
         if (points.rank() != 2 || values.rank() != 2 || points.size(0) != values.size(0))
@@ -56,11 +58,15 @@ struct Data {
         if (!all(isfinite(x)).item<bool>() || !all(isfinite(y)).item<bool>())
             throw ValueError("leave_one_out", "points and values must be finite");
         const double size = x.count() ? max(abs(x)).item<double>() : 0;
-        if (size > 0) unit = std::exp2(std::min(std::ilogb(size), 1022));
+        if (size > 0 && std::abs(std::ilogb(size)) > 400)
+            unit = std::exp2(std::min(std::ilogb(size), 1022));
         x = x / unit;
     }
 
-    double in_units(double h) const { return h > 0 ? h / unit : h; }
+    /// Below and above what tells points apart that are less than 2 units in size, all are alike.
+    double in_units(double h) const {
+        return unit == 1 || !(h > 0) ? h : std::clamp(h / unit, least_bandwidth, 1e150);
+    }
 
     // What rows i … of the error add to its mean; h may stand on a tape.
     Var part(int64_t i, const Var& h, Profile profile, SmootherReport& report) const {
@@ -138,14 +144,14 @@ std::vector<double> logarithmic_grid(const Data& data, const BandwidthOptions& o
         if (!std::isfinite(least))
             throw ValueError("choose_bandwidth",
                              "all points are equal; give two or more different ones");
-        if (!(low > 0)) low = least / 4;
+        if (!(low > 0)) low = std::max(least / 4, least_bandwidth);
         if (!(high > 0)) high = std::max(most, low);
     }
     if (o.points < 1 || o.refinements < 0 || low > high)
         throw ValueError("choose_bandwidth",
                          "the grid needs a point or more and low <= high, got " +
-                             std::to_string(o.points) + " points from " +
-                             shown(low * data.unit) + " to " + shown(high * data.unit));
+                             std::to_string(o.points) + " points from " + shown(low * data.unit) +
+                             " to " + shown(high * data.unit));
     const double first = std::log(low), step = std::log(high / low);
     std::vector<double> grid;
     grid.reserve(size_t(o.points));
@@ -205,7 +211,10 @@ LearnedBandwidth learn_bandwidth(const Tensor& x, const Tensor& y, double start,
     Tensor* const parameters[] = {&log_h};
     double unit = 0;  // the error at the start: the search knows no units
     const auto evaluate = [&]() -> LossAndGradients {
-        const LeaveOneOut at = data(std::exp(log_h.item<double>()), profile, true);
+        const double h = std::exp(log_h.item<double>());
+        if (unit > 0 && !(h >= least_bandwidth && h < infinity))  // a step too far
+            return {infinity, {Tensor::scalar(0, DType::f64)}};
+        const LeaveOneOut at = data(h, profile, true);
         if (unit == 0) unit = at.error > 0 ? at.error : 1;
         return {at.error / unit, {Tensor::scalar(at.slope / unit, DType::f64)}};
     };

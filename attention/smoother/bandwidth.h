@@ -24,7 +24,7 @@ struct LeaveOneOut {
     int64_t fallbacks = 0;
 };
 /// O(n²·d) time, by blocks of rows: memory O(128·n·d). ShapeError; ValueError for fewer than two
-/// points or h ≤ 0.
+/// points, h ≤ 0, and h that the kernel refuses (nadaraya_watson()).
 MERCER_API LeaveOneOut leave_one_out(const Tensor& x, const Tensor& y, double h,
                                      Profile profile = Profile::gaussian);
 /// With the slope, by the smoother's gradient. Where fallbacks are, they do not feel h. ValueError

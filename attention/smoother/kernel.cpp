@@ -43,12 +43,13 @@ Kernel affine(const char* name, F of_root) {
 using Affine = KernelFormula::Affine;
 
 template <class Make>
-Kernel profile(const char* name, bool direct, Var h, Make f) {
+Kernel profile(const char* name, bool direct, Var h, Make f, bool squared = true) {
     return {.name = name,
             .formula = [f](int64_t) { return KernelFormula::of<2>(f); },
             .score = Kernel::Score::difference,
             .direct = direct,
-            .parameters = {std::move(h)}};
+            .parameters = {std::move(h)},
+            .squared = squared};
 }
 
 // max(x, low)
@@ -147,16 +148,18 @@ Kernel nadaraya_watson(Profile shape, Var bandwidth) {
         case Profile::gaussian:
             return profile(name, false, h, [](auto s, auto w) { return s / (w * w * -2.0); });
         case Profile::laplace:
-            return profile(name, false, h, [](auto s, auto w) { return -root(s) / w; });
+            return profile(
+                name, false, h, [](auto s, auto w) { return -root(s) / w; }, false);
         case Profile::constant:
-            return profile(name, false, h, [](auto s, auto w) { return (s + w) * 0.0; });
+            return profile(
+                name, false, h, [](auto s, auto w) { return (s + w) * 0.0; }, false);
         case Profile::boxcar:
             return profile(name, true, h, [](auto s, auto w) {
                 return select(s <= w * w, s * 0.0 + 1.0, s * 0.0);
             });
         case Profile::triangular:
-            return profile(name, true, h,
-                           [](auto s, auto w) { return positive(1.0 - root(s) / w); });
+            return profile(
+                name, true, h, [](auto s, auto w) { return positive(1.0 - root(s) / w); }, false);
         case Profile::epanechnikov:
             return profile(name, true, h,
                            [](auto s, auto w) { return positive(1.0 - s / (w * w)) * 0.75; });

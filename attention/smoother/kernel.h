@@ -74,6 +74,7 @@ struct Kernel {
     Norms norms = Norms::none;
     bool direct = false;            // it gives k, not log k
     std::vector<Var> parameters{};  // of one element each, but additive's; may stand on a tape
+    bool squared = false;  // the formula divides by the parameter's square, or compares with it
 };
 
 /// One's own: f(s, parameters…), or with norms f(s, b, …) or f(s, a, b, …); at most four operands.
@@ -133,8 +134,8 @@ enum class Profile : uint8_t {
     laplace,       // exp(−u)
     constant       // 1
 };
-/// The bandwidth h is one positive element and may stand on a tape, to be learned. ValueError from attend() unless h² is a
-/// normal number of the dtype, or too large for one.
+/// The bandwidth h is one positive element and may stand on a tape, to be learned. ValueError from attend() if h² is
+/// below the normal numbers of the dtype, for the profiles that have u².
 MERCER_API Kernel nadaraya_watson(Profile profile, Var bandwidth);
 inline Kernel nadaraya_watson(Var bandwidth) {
     return nadaraya_watson(Profile::gaussian, std::move(bandwidth));

@@ -284,8 +284,7 @@ Var formula_parameter(const Kernel& kernel, const Var& p, DType dtype) {
         throw ValueError(kernel.name, "the bandwidth must be one positive number");
     const double least = dtype == DType::f64 ? std::numeric_limits<double>::min()
                                              : double(std::numeric_limits<float>::min());
-    if (const double h = p.item<double>();
-        kernel.score == Kernel::Score::difference && !(h * h >= least))
+    if (const double h = p.item<double>(); kernel.squared && !(h * h >= least))
         throw ValueError(kernel.name, "the square of the bandwidth " + shown(h) +
                                           " is outside the range of " +
                                           std::string(name_of(dtype)) + "; scale the points");

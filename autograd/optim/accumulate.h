@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/tensor.h"
@@ -15,8 +16,13 @@ namespace mercer {
 class MERCER_API GradientAccumulator {
 public:
     GradientAccumulator() = default;
-    GradientAccumulator(GradientAccumulator&&) = default;  // a copy would share the sums
-    GradientAccumulator& operator=(GradientAccumulator&&) = default;
+    /// No copies: both would add to the same sums. What is moved from starts anew.
+    GradientAccumulator(GradientAccumulator&& other) noexcept { *this = std::move(other); }
+    GradientAccumulator& operator=(GradientAccumulator&& other) noexcept {
+        sums_ = std::exchange(other.sums_, {});
+        weight_ = std::exchange(other.weight_, 0);
+        return *this;
+    }
 
     /// One fused pass. Gradients that are not defined count as zero; one that never is stays
     /// undefined. Throws ValueError (weight not positive), ShapeError, DTypeError, naming the

@@ -36,7 +36,7 @@ void Ema::check(std::span<Tensor* const> parameters) const {
                                    std::to_string(averages_.size()));
     for (size_t i = 0; i < parameters.size(); ++i) {
         const Tensor &p = *parameters[i], &e = averages_[i];
-        check_floating(name, p);
+        if (!p.defined()) throw ValueError(name, "a tensor is undefined");
         if (!(p.shape() == e.shape()) || p.dtype() != e.dtype())
             throw ShapeError(name, "parameter " + std::to_string(i) + " is " + looks(p) +
                                        ", its average 'average." + std::to_string(i) + "' " +
@@ -47,19 +47,20 @@ void Ema::check(std::span<Tensor* const> parameters) const {
 void Ema::update(std::span<Tensor* const> parameters) {
     if (!kept_.empty())
         throw InPlaceError(name, "the parameters hold the averages; swap_out first");
-    std::vector<Tensor> first;
-    if (averages_.empty())
+    std::vector<Tensor> averages = averages_;
+    if (averages.empty())
         for (const Tensor* p : parameters) {
             check_floating(name, *p);
-            first.push_back(options_.bias_correction ? Tensor::zeros(p->shape(), p->dtype())
-                                                     : p->clone());
+            averages.push_back(options_.bias_correction ? Tensor::zeros(p->shape(), p->dtype())
+                                                        : p->clone());
         }
     else
         check(parameters);
-    std::vector<Tensor>& averages = averages_.empty() ? first : averages_;
+    if (instruments::on())
+        for (Tensor& e : averages) e = e.clone();  // the check for NaN throws afterwards
     combine(name, addresses(averages), values_of(parameters), cpu::UpdateRule::blend,
             1 - options_.decay);
-    if (averages_.empty()) averages_ = std::move(first);
+    averages_ = std::move(averages);
     ++step_;
 }
 
@@ -114,8 +115,9 @@ void Ema::restore(const NamedTensors& state) {
         check_floating(name, averages.back());
     }
     reader.finish();
-    if (step == 0 && !averages.empty())
-        throw ValueError(name, "'step' of the state is 0, though there are averages");
+    if ((step == 0) != averages.empty())
+        throw ValueError(name, "'step' of the state is " + std::to_string(step) + ", with " +
+                                   std::to_string(averages.size()) + " averages");
     if (!averages_.empty() && !averages.empty() && averages.size() != averages_.size())
         throw ShapeError(name, "the state lacks 'average." + std::to_string(averages.size()) + "'");
     step_ = step;

@@ -22,12 +22,11 @@ class MERCER_API Ema {
 public:
     /// ValueError unless decay is in [0, 1).
     explicit Ema(const EmaOptions& options = {});
-    Ema(Ema&&) =
-        default;  // a copy would share the averages, which are written in place: state() copies
-    Ema& operator=(Ema&&) = default;
+    Ema(const Ema&) = delete;  // both would write the averages in place: state() copies
+    Ema& operator=(const Ema&) = delete;
 
-    /// After each step. Parameters keep order, shapes and dtypes: ShapeError. InPlaceError while
-    /// they are swapped.
+    /// After each step. Parameters keep order, shapes and dtypes: ShapeError; DTypeError for others
+    /// than f32 and f64, ValueError for one that is undefined. InPlaceError while they are swapped.
     void update(std::span<Tensor* const> parameters);
     /// The averages, bias corrected if so asked: copies. ValueError before the first update.
     std::vector<Tensor> values() const;

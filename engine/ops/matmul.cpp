@@ -106,9 +106,9 @@ void matmul_into(Tensor& out, const Tensor& a, const Tensor& b) {
     if (out.storage() == a.storage() || out.storage() == b.storage())
         throw InPlaceError("matmul_into",
                            "out shares memory with an operand; write to another tensor");
-    out.before_write();
     {
         const OperationScope scope("matmul_into", {&a, &b});
+        out.before_write();
         if (instruments::on()) [[unlikely]]
             instruments::made(out);
         multiply_into(out, a, b);

@@ -4,7 +4,7 @@
 // With F = x^a y^b/B(a, b), y = 1 − x (stirling.h, e = xb − ya):
 //   F = √(ab/2π(a + b)) e^(−aφ(e/a) − bφ(−e/b) − c(a) − c(b) + c(a + b)),
 //   I = F/a · 1/(1 + d₁/(1 + d₂/(1 + …))) for x ≤ (a + 1)/(a + b + 2)   (DLMF 8.17.22, Lentz's way),
-// and 1 − I_y(b, a) beyond. The fraction takes some 5 √max(a, b) terms at the worst. Each lane stops
+// and 1 − I_y(b, a) beyond. The fraction takes some 5 ∛max(a, b) terms at the worst. Each lane stops
 // by itself. Derivatives in a and b go through the same text by dual numbers, those in x are closed.
 // The inverse is Newton's method for log I (p ≤ ½) or log(1 − I) in log(x/y), which are concave.
 // Floats are computed in double lanes. Errors and domain: docs/accuracy.md.

@@ -10,6 +10,10 @@ namespace mercer {
 
 class MERCER_API KeyValueCache {
 public:
+    KeyValueCache() = default;
+    KeyValueCache(const KeyValueCache&) = delete;  // both would write behind what they share
+    KeyValueCache& operator=(const KeyValueCache&) = delete;
+
     int64_t length() const { return length_; }
     /// Writes k and v, [B, H, n, …], behind what is there, and gives all: views that later appends
     /// leave as they are, until truncate() frees their ends. Room grows by doubling, so that n tokens cost O(n) copies. ShapeError for

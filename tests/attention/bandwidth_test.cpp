@@ -191,19 +191,33 @@ TEST_CASE("by gradient: where the slope is zero, and what the grid finds from ne
 TEST_CASE("points of any size: nothing is squared out of range") {
     const Task task;
     const BandwidthChoice usual = choose_bandwidth(task.x, task.y);
+    const auto near = [](double x) { return doctest::Approx(x).epsilon(1e-9); };
+    const auto with = [](const Tensor& t, double x) {
+        const Tensor both[] = {t, Tensor::full({1, 1}, x, DType::f64)};
+        return concat(both, 0);
+    };
     for (const double unit : {std::exp2(-600), std::exp2(1000)}) {
         const Tensor x = task.x * unit;
         const BandwidthChoice choice = choose_bandwidth(x, task.y);
-        CHECK(choice.bandwidth == usual.bandwidth * unit);
-        CHECK(choice.rmse == usual.rmse);
-        CHECK(choice.tried.back() == usual.tried.back() * unit);
+        CHECK(choice.bandwidth / unit == near(usual.bandwidth));
+        CHECK(choice.rmse == near(usual.rmse));
+        CHECK(choice.tried.back() / unit == near(usual.tried.back()));
         CHECK(leave_one_out_slope(x, task.y, 0.7 * unit).slope ==
-              leave_one_out_slope(task.x, task.y, 0.7).slope);
-        CHECK(learn_bandwidth(x, task.y, unit).bandwidth ==
-              learn_bandwidth(task.x, task.y, 1).bandwidth * unit);
-        CHECK(choose_bandwidth(x, task.y, {.points = 3, .low = unit, .high = 4 * unit}).tried ==
-              std::vector<double>{unit, 2 * unit, 4 * unit});
+              near(leave_one_out_slope(task.x, task.y, 0.7).slope));
+        CHECK(learn_bandwidth(x, task.y, unit).bandwidth / unit ==
+              near(learn_bandwidth(task.x, task.y, 1).bandwidth));
+        CHECK(leave_one_out(x, task.y, 1e-300).error ==
+              near(leave_one_out(x, task.y, 1e-320).error));
+        for (const double far : {1e-100, 1e-300})  // beside one that is far off, others are near
+            CHECK_NOTHROW(choose_bandwidth(with(x, unit * far), with(task.y, 1)));
     }
+    // Far from 0 and close together.
+    const Tensor at = Tensor::linspace(0, 39, 40, DType::f64) * std::exp2(-22);
+    const Tensor x = unsqueeze(at, 1),
+                 y = unsqueeze(sin(Tensor::linspace(0, 19.5, 40, DType::f64)), 1);
+    for (const Profile p : {Profile::laplace, Profile::triangular, Profile::gaussian})
+        CHECK(leave_one_out(x + std::exp2(30), y, std::exp2(-21), p).error ==
+              leave_one_out(x, y, std::exp2(-21), p).error);
 }
 
 TEST_CASE("the same choice for any number of threads") {

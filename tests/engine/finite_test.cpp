@@ -204,6 +204,20 @@ TEST_CASE("scopes nest, shield, and leave nothing behind") {
     } catch (int) {
     }
     kept = {};
+    const auto twice = [&] {  // but what others asked for waits for them
+        const FiniteScope outer;
+        {
+            const OperationScope mine("mine");
+            kept = Tensor::full({1}, not_a_number);
+        }
+        try {
+            const FiniteScope shield(FiniteCheck::off);
+            throw 1;
+        } catch (int) {
+        }
+    };
+    CHECK_THROWS_AS(twice(), NumericalError);
+    kept = {};
     std::stop_source source;
     {
         const CancelScope watched(source.get_token());

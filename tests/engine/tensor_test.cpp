@@ -263,6 +263,8 @@ TEST_CASE("linspace meets both ends, eye has ones on its diagonal") {
     }
     CHECK(Tensor::linspace(3, 5, 1).to_vector<double>() == std::vector<double>{3});
     CHECK(Tensor::linspace(3, 5, 0).count() == 0);
+    const auto least = Tensor::linspace(0, 7 * 5e-324, 8, DType::f64).to_vector<double>();
+    for (size_t i = 0; i < 8; ++i) CHECK(least[i] == double(i) * 5e-324);
     CHECK(Tensor::linspace(-1.5e308, 1.5e308, 3, DType::f64).to_vector<double>() ==
           std::vector<double>{-1.5e308, 0, 1.5e308});
     CHECK_THROWS_AS(Tensor::linspace(0, 1, 3, DType::i64), DTypeError);

@@ -11,6 +11,7 @@
 #include "autograd/optim/ema.h"
 #include "autograd/tape.h"
 #include "engine/error.h"
+#include "engine/finite.h"
 #include "engine/io/safetensors.h"
 #include "engine/isa.h"
 #include "engine/parallel.h"
@@ -256,7 +257,13 @@ TEST_CASE("averages go on from a file") {
 TEST_CASE("what cannot be averaged") {
     static_assert(!std::is_copy_constructible_v<Ema> && !std::is_copy_assignable_v<Ema>);
     static_assert(!std::is_copy_constructible_v<GradientAccumulator>);
-    static_assert(std::is_nothrow_move_constructible_v<Ema>);
+    GradientAccumulator sums;
+    const Tensor ones[] = {Tensor::ones({1})};
+    sums.add(ones, 3);
+    GradientAccumulator moved = std::move(sums);
+    sums.add(ones);
+    CHECK(sums.take()[0].item<float>() == 1);
+    CHECK(moved.weight() == 3);
     Ema ema;
     NamedTensors state{{"step", Tensor::scalar(1, DType::i64)}};
     for (const DType dtype : {DType::boolean, DType::i32, DType::i64, DType::bf16}) {
@@ -272,5 +279,19 @@ TEST_CASE("what cannot be averaged") {
     CHECK_THROWS_AS(ema.update(undefined), ValueError);
     ema.update(one);
     CHECK_THROWS_AS(ema.update(undefined), ValueError);
+    {  // what the check refuses leaves the averages as they were
+        const FiniteScope scope;
+        Tensor bad = Tensor::full({2}, NAN);
+        Tensor* const poisoned[] = {&bad};
+        CHECK_THROWS_AS(ema.update(poisoned), NumericalError);
+    }
     CHECK(ema.values()[0].to_vector<double>() == std::vector<double>{1, 1});
+    Tensor wide = Tensor::ones({2}, DType::f64), half = Tensor::ones({2}, DType::bf16);
+    for (Tensor* const other : {&wide, &half}) {
+        Tensor* const at[] = {other};
+        CHECK_THROWS_AS(ema.update(at), ShapeError);
+    }
+    state.erase("average.0");
+    state["step"] = Tensor::scalar(3, DType::i64);
+    CHECK_THROWS_AS(Ema().restore(state), ValueError);
 }
