@@ -42,8 +42,8 @@ private:
 
 struct Data {
     Tensor x, y;
-    double unit =
-        1;  // what x and bandwidths here are multiples of: a power of 2, where squares would leave the range
+    // What x and bandwidths are multiples of here: a power of 2 where their squares would leave the range, else 1.
+    double unit = 1;
 
     Data(const Tensor& points, const Tensor& values) {
         if (points.rank() != 2 || values.rank() != 2 || points.size(0) != values.size(0))
@@ -63,7 +63,7 @@ struct Data {
         x = x / unit;
     }
 
-    /// Below and above what tells points apart that are less than 2 units in size, all are alike.
+    /// In other units than 1, h is held where its square is a normal number: far below and above all distances.
     double in_units(double h) const {
         return unit == 1 || !(h > 0) ? h : std::clamp(h / unit, least_bandwidth, 1e150);
     }
@@ -212,7 +212,7 @@ LearnedBandwidth learn_bandwidth(const Tensor& x, const Tensor& y, double start,
     double unit = 0;  // the error at the start: the search knows no units
     const auto evaluate = [&]() -> LossAndGradients {
         const double h = std::exp(log_h.item<double>());
-        if (unit > 0 && !(h >= least_bandwidth && h < infinity))  // a step too far
+        if (unit > 0 && !(h >= least_bandwidth && h < infinity))  // a step too far, after the start
             return {infinity, {Tensor::scalar(0, DType::f64)}};
         const LeaveOneOut at = data(h, profile, true);
         if (unit == 0) unit = at.error > 0 ? at.error : 1;

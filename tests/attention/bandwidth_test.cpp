@@ -208,9 +208,12 @@ TEST_CASE("points of any size: nothing is squared out of range") {
               near(learn_bandwidth(task.x, task.y, 1).bandwidth));
         CHECK(leave_one_out(x, task.y, 1e-300).error ==
               near(leave_one_out(x, task.y, 1e-320).error));
-        for (const double far : {1e-100, 1e-300})  // beside one that is far off, others are near
-            CHECK_NOTHROW(choose_bandwidth(with(x, unit * far), with(task.y, 1)));
     }
+    // Two so near to each other that a quarter of their distance has no square.
+    for (const double unit : {1.0, std::exp2(-600), std::exp2(1000)})
+        CHECK(
+            choose_bandwidth(with(with(task.x * unit, 0), unit * 1e-160), with(with(task.y, 1), 1))
+                .bandwidth > 0);
     // Far from 0 and close together.
     const Tensor at = Tensor::linspace(0, 39, 40, DType::f64) * std::exp2(-22);
     const Tensor x = unsqueeze(at, 1),

@@ -155,6 +155,19 @@ TEST_CASE("a loop stops in the middle, on one thread and on several") {
     }
 }
 
+TEST_CASE("a product that was cancelled has not written: what a tape saved is as it was") {
+    Tape tape;
+    Tensor out = Tensor::full({1, 1}, 3);
+    const Var x = tape.watch(out), y = x * x;
+    std::stop_source source;
+    source.request_stop();
+    {
+        const CancelScope scope(source.get_token());
+        CHECK_THROWS_AS(matmul_into(out, Tensor::ones({1, 1}), Tensor::ones({1, 1})), Cancelled);
+    }
+    CHECK(tape.gradient(y, {x})[0].item<float>() == 6);
+}
+
 TEST_CASE("a backward pass stops between its nodes and can be run again") {
     const Tensor w = randn(Key{1, 1}, {64, 64});
     Tape tape;

@@ -13,8 +13,8 @@
 #include "autograd/tape.h"
 #include "engine/cancel.h"
 #include "engine/error.h"
-#include "engine/memory.h"
 #include "engine/finite.h"
+#include "engine/memory.h"
 #include "tests/support/bits.h"
 
 using namespace mercer;
