@@ -106,8 +106,7 @@ FiniteScope::~FiniteScope() noexcept(false) {
     if (std::uncaught_exceptions() == exceptions_)
         instruments::throw_waiting();
     else if (!waited_ && instruments::waits() && instruments::finite_check() == FiniteCheck::off)
-        instruments::
-            forget_waiting();  // found here, while another exception leaves; nobody else asked
+        instruments::forget_waiting();  // another exception leaves, and nobody else asked
 }
 
 FiniteCheck instruments::finite_check() {
