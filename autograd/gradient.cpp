@@ -86,7 +86,7 @@ void Tape::walk(Backward<X>& pass, size_t begin, size_t end, bool keep_saved) {
         }
         if (!reached) continue;
         {
-            const WatchedScope scope(nodes_[n].rule->name, WatchedScope::Kind::backward);
+            const OperationScope scope(nodes_[n].rule->name, WatchedScope::Kind::backward);
             Vjp<X> context(pass, uint32_t(n));
             if constexpr (std::is_same_v<X, Tensor>)
                 nodes_[n].rule->tensor(context);

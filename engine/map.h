@@ -48,11 +48,9 @@ struct FromLambda {
 #define MERCER_MAP(name, arity, ...)                                       \
     namespace mercer::MERCER_ISA {                                         \
     static constexpr auto name##_formula = __VA_ARGS__;                    \
-    extern const cpu::PointwiseKernels name##_map;                         \
-    const cpu::PointwiseKernels name##_map =                               \
+    extern const cpu::PointwiseKernels name##_map =                        \
         pointwise_kernels<FromLambda<decltype(name##_formula)>, arity>(4); \
-    extern const cpu::PointwiseSums name##_map_sum;                        \
-    const cpu::PointwiseSums name##_map_sum =                              \
+    extern const cpu::PointwiseSums name##_map_sum =                       \
         pointwise_sums<FromLambda<decltype(name##_formula)>, arity>();     \
     }
 

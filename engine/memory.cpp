@@ -8,10 +8,8 @@
 #include <bit>
 #include <cstdlib>
 #include <mutex>
-#include <string>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "engine/error.h"
 #include "engine/log.h"

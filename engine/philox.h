@@ -16,12 +16,8 @@ struct Philox {
         for (int round = 0; round < 10; ++round) {
             const uint64_t p = uint64_t(factor0) * c[0], q = uint64_t(factor1) * c[2];
             const uint32_t n0 = uint32_t(q >> 32) ^ c[1] ^ k0, n2 = uint32_t(p >> 32) ^ c[3] ^ k1;
-            c[0] = n0;
-            c[1] = uint32_t(q);
-            c[2] = n2;
-            c[3] = uint32_t(p);
-            k0 += weyl0;
-            k1 += weyl1;
+            c[0] = n0, c[1] = uint32_t(q), c[2] = n2, c[3] = uint32_t(p);
+            k0 += weyl0, k1 += weyl1;
         }
     }
 };

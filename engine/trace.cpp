@@ -62,15 +62,9 @@ void instruments::trace(const OperationFrame& frame) noexcept {
     const size_t at = recording->next.fetch_add(1, std::memory_order_relaxed);
     if (at >= recording->capacity) return;
     TraceEvent& e = *new (&recording->events[at]) TraceEvent;
-    e.name = frame.name;
-    e.kind = frame.kind;
-    e.thread = thread_number();
-    e.start = frame.start;
-    e.duration = duration;
-    e.self = duration - frame.inner;
-    e.bytes = frame.bytes;
-    e.live = memory::live();
-    e.operands = 0;
+    e.name = frame.name, e.kind = frame.kind, e.thread = thread_number();
+    e.start = frame.start, e.duration = duration, e.self = duration - frame.inner;
+    e.bytes = frame.bytes, e.live = memory::live(), e.operands = 0;
     for (size_t k = 0; k < frame.operand_count; ++k)
         if (const Tensor& t = *frame.operands[k]; t.defined())
             e.tensors[e.operands++] = {t.shape(), t.dtype()};

@@ -1,6 +1,5 @@
 #include "engine/cpu/correlation.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "engine/cpu/gemm.h"

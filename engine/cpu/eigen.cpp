@@ -224,10 +224,9 @@ std::pair<T, T> scale_of(int64_t n, const T* a) {
 
 template <class T>
 bool eigh(int64_t n, const T* a, T* values, T* vectors) {
-    constexpr int64_t line = 64 / sizeof(T);
     const auto [scale, back] = scale_of(n, a);
     // Rows 2^n bytes apart would share few sets of the caches.
-    const int64_t apart = n < 128 ? n : round_up(n, line) + line;
+    const int64_t apart = n < 128 ? n : round_up(n, line<T>) + line<T>;
     Scratch scratch;
     T *const d = scratch.take<T>(n), *const e = scratch.take<T>(n), *const tau = scratch.take<T>(n),
              *const x = scratch.take<T>(n * n), *const lower = scratch.take<T>(n * apart);

@@ -331,27 +331,27 @@ template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
           const MatrixView<const T>& b, const MatrixView<T>& c, bool accumulate,
           const Epilogue<T>& after, Order order) {
-    const bool lanes = order == Order::by_shape && sums_in_lanes(m, n, k, a, b);
-    // A few dot products: the way to them would take as long.
-    if (lanes && m * n <= small && k <= small && a.col == 1 && b.row == 1 && !after.any() &&
-        !gemm_by_openblas()) {
+    // What is small: the way to it would take as long.
+    if (!after.any() && !gemm_by_openblas()) {
         const GemmTable<T>& table = gemm_kernels<T>();
-        if (m == 1)
-            return table.multiply_lanes(n, 1, k, b.data, b.col, a.data, c.data, c.col, 0,
-                                        accumulate);
-        if (n == 1)
-            return table.multiply_lanes(m, 1, k, a.data, a.row, b.data, c.data, c.row, 0,
-                                        accumulate);
-    }
-    if (!lanes && !after.any() && !gemm_by_openblas()) {
-        const GemmTable<T>& table = gemm_kernels<T>();
-        if (n > 1 && is_small<T>(m, n, k, a, b, c))
-            return multiply_small(table, m, n, k, a, b, c, accumulate);
-        // A column: cᵀ = bᵀaᵀ.
-        const MatrixView<const T> at{a.data, a.col, a.row}, bt{b.data, b.col, b.row};
-        const MatrixView<T> ct{c.data, c.col, c.row};
-        if (n == 1 && is_small<T>(n, m, k, bt, at, ct))
-            return multiply_small(table, n, m, k, bt, at, ct, accumulate);
+        if (order == Order::by_shape && sums_in_lanes(m, n, k, a, b)) {
+            const bool dots = m * n <= small && k <= small && a.col == 1 && b.row == 1;
+            if (dots && m == 1)
+                return table.multiply_lanes(n, 1, k, b.data, b.col, a.data, c.data, c.col, 0,
+                                            accumulate);
+            if (dots && n == 1)
+                return table.multiply_lanes(m, 1, k, a.data, a.row, b.data, c.data, c.row, 0,
+                                            accumulate);
+        } else if (n > 1) {
+            if (is_small<T>(m, n, k, a, b, c))
+                return multiply_small(table, m, n, k, a, b, c, accumulate);
+        } else {
+            // A column: cᵀ = bᵀaᵀ.
+            const MatrixView<const T> at{a.data, a.col, a.row}, bt{b.data, b.col, b.row};
+            const MatrixView<T> ct{c.data, c.col, c.row};
+            if (is_small<T>(n, m, k, bt, at, ct))
+                return multiply_small(table, n, m, k, bt, at, ct, accumulate);
+        }
     }
     multiply_batch<T>(1, m, n, k, a, nullptr, b, nullptr, c, nullptr, accumulate, after, order);
 }

@@ -13,9 +13,6 @@ namespace mercer::cpu {
 
 inline constexpr int64_t small = 64;
 
-template <class T>
-constexpr int64_t line = 64 / sizeof(T);
-
 /// Rows of b that one register holds: in whole ones, at `to`.
 template <class T>
 MatrixView<const T> widened(int64_t n, int64_t k, const MatrixView<const T>& b, T* to) {
@@ -36,8 +33,22 @@ bool is_near(int64_t n, int64_t k) {
     return n * k <= small * small || n * k * int64_t(sizeof(T)) <= caches().l2 / 2;
 }
 
-/// c (+)= a·b by one thread, both operands where they are. Views by reference: copied whole, what was just written to a
-/// part of them would be waited for.
+/// c (+)= a·b where is_near() and c's columns lie side by side; b_end: as in GemmBlock. Views by reference: copied whole,
+/// what was just written to a part of them would be waited for.
+template <class T>
+void multiply_near(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
+                   const MatrixView<const T>& a, const MatrixView<const T>& b, const T* b_end,
+                   const MatrixView<T>& c, bool accumulate, bool stream = false,
+                   const T* const* next = nullptr, int64_t ahead = 0) {
+    // So few steps take no longer than c's way out; of what L2 holds the stores ask early enough themselves.
+    const int64_t c_bytes = m * n * int64_t(sizeof(T));
+    const bool far = c_bytes > caches().l1 / 2, brief = far && k <= 24;
+    table.multiply_small({m, n, k, a.data, a.row, a.col, b.data, b.row, b_end, c.data, c.row,
+                          accumulate, stream, brief,
+                          far && !stream && !(brief && c_bytes <= caches().l2 / 2), next, ahead});
+}
+
+/// c (+)= a·b by one thread, both operands where they are.
 template <class T>
 void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
                        const MatrixView<const T>& a, const MatrixView<const T>& b,
@@ -52,14 +63,8 @@ void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t 
     std::optional<Scratch> scratch;
     T* const end = n <= small ? few : scratch.emplace().take<T>(n + line<T>);
     const T* const b_end = last_row(table, n, k, b, spare, end);
-    if (is_near<T>(n, k) && c.col == 1) {
-        // So few steps take no longer than c's way out; of what L2 holds the stores ask early enough themselves.
-        const int64_t c_bytes = m * n * int64_t(sizeof(T));
-        const bool far = c_bytes > caches().l1 / 2, brief = far && k <= 24;
-        return table.multiply_small(
-            {m, n, k, a.data, a.row, a.col, b.data, b.row, b_end, c.data, c.row, accumulate, stream,
-             brief, far && !stream && !(brief && c_bytes <= caches().l2 / 2), next, ahead});
-    }
+    if (is_near<T>(n, k) && c.col == 1)
+        return multiply_near(table, m, n, k, a, b, b_end, c, accumulate, stream, next, ahead);
     GemmBlock<T> block{};
     block.m = m, block.n = n, block.k = k;
     block.accumulate = accumulate, block.stream = stream;
@@ -73,21 +78,19 @@ void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t 
 /// Whether L1 holds everything and nothing but a transposed b is to be rearranged: making a plan would take longer than the
 /// product.
 template <class T>
-bool is_small(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
-              const MatrixView<const T>& b, const MatrixView<T>& c) {
+[[gnu::always_inline]] inline bool is_small(int64_t m, int64_t n, int64_t k,
+                                            const MatrixView<const T>& a,
+                                            const MatrixView<const T>& b, const MatrixView<T>& c) {
     return uint64_t(m - 1) < small && uint64_t(n - 1) < small && uint64_t(k - 1) < small &&
            c.col == 1 && (a.col == 1 || a.row == 1) &&
            (b.col == 1 ? n <= line<T> || b.row >= n : b.row == 1);
 }
 
-/// c (+)= a·b for what is_small().
+/// The same of a transposed b, through one panel.
 template <class T>
-void multiply_small(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
-                    const MatrixView<const T>& a, const MatrixView<const T>& b,
-                    const MatrixView<T>& c, bool accumulate, int64_t spare = 0,
-                    const T* const* next = nullptr) {
-    if (b.col == 1)
-        return multiply_in_place(table, m, n, k, a, b, c, accumulate, spare, false, next);
+void multiply_turned(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
+                     const MatrixView<const T>& a, const MatrixView<const T>& b,
+                     const MatrixView<T>& c, bool accumulate, const T* const* next) {
     alignas(64) T panel[small * 2 * line<T>];  // none is wider than two lines
     for (int64_t j = 0; j < n; j += table.nr) {
         const int64_t columns = std::min<int64_t>(table.nr, n - j),
@@ -99,6 +102,19 @@ void multiply_small(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
         multiply_in_place<T>(table, m, columns, k, a, {panel, width, 1}, {c.data + j, c.row, 1},
                              accumulate, width - columns, false, part);
     }
+}
+
+/// c (+)= a·b for what is_small().
+template <class T>
+void multiply_small(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
+                    const MatrixView<const T>& a, const MatrixView<const T>& b,
+                    const MatrixView<T>& c, bool accumulate, int64_t spare = 0,
+                    const T* const* next = nullptr) {
+    if (b.col != 1) return multiply_turned(table, m, n, k, a, b, c, accumulate, next);
+    // Whole registers: nothing lies beyond b's end.
+    if (overhang(table, n) == 0)
+        return multiply_near<T>(table, m, n, k, a, b, nullptr, c, accumulate, false, next);
+    multiply_in_place(table, m, n, k, a, b, c, accumulate, spare, false, next);
 }
 
 }  // namespace mercer::cpu

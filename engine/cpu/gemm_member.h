@@ -165,35 +165,33 @@ private:
 
     /// Fetches a panel's packed form while `tiles` tiles run.
     GemmAhead<T> fetch_panel(int64_t panel, int64_t p, int64_t tiles) const {
-        constexpr int64_t line = 64 / sizeof(T);
         const bool packed = own_ ? !plan_.by_columns && !first_
                                  : state_of(panel, p).load(std::memory_order_relaxed) == ready;
         if (!packed) return {};
         const int64_t turns = std::max<int64_t>(1, steps_at(p) / t_.steps),
-                      step = std::min(2 * line, divide_up(t_.nr * t_.steps, tiles));
+                      step = std::min(2 * line<T>, divide_up(t_.nr * t_.steps, tiles));
         return {place_of(panel, p), tiles, 1, turns * step, 0, step};
     }
     /// Fetches what fetch_panel() has too few tiles for.
     GemmAhead<T> rest_of_panel(const GemmAhead<T>& begun, int64_t steps) const {
-        constexpr int64_t line = 64 / sizeof(T);
         const int64_t done = begun.tiles * begun.major;
         if (done == 0 || done >= t_.nr * steps) return {};
-        return {begun.from + done, begun.tiles, 1, steps / t_.steps * line, 0, line};
+        return {begun.from + done, begun.tiles, 1, steps / t_.steps * line<T>, 0, line<T>};
     }
     /// Fetches rows of a that will be packed next: a line every few steps where they are one run,
     /// else a row for each tile (or, where columns are contiguous, a few columns' line).
     GemmAhead<T> fetch_rows(int64_t i, int64_t m, int64_t p) const {
-        constexpr int64_t line = 64 / sizeof(T);
         const T* const from = x_.a.data + i * x_.a.row + p * x_.a.col;
         if (plan_.a_direct || plan_.a_once || m == 0) return {};
-        if (x_.a.col == 1 && x_.a.row <= steps_at(p) + line) {
-            const int64_t each = std::max<int64_t>(1, steps_at(p) / t_.steps) * line;
-            return {from, divide_up(m * x_.a.row, each), 1, each, 0, line};
+        if (x_.a.col == 1 && x_.a.row <= steps_at(p) + line<T>) {
+            const int64_t each = std::max<int64_t>(1, steps_at(p) / t_.steps) * line<T>;
+            return {from, divide_up(m * x_.a.row, each), 1, each, 0, line<T>};
         }
         if (x_.a.col == 1) return {from, m, 1, x_.a.row, 0, t_.steps};
         if (x_.a.row == 1)
-            return {
-                from, divide_up(m, line) * t_.steps, t_.steps, line, x_.a.col, t_.steps * x_.a.col};
+            return {from,     divide_up(m, line<T>) * t_.steps,
+                    t_.steps, line<T>,
+                    x_.a.col, t_.steps * x_.a.col};
         return {};
     }
 
@@ -202,21 +200,15 @@ private:
         const int64_t from = plan_.by_columns ? now.first : 0,
                       n = plan_.by_columns ? now.count : x_.n;
         GemmBlock<T> block{};
-        block.m = m;
-        block.k = steps_at(p);
-        block.accumulate = x_.accumulate || p > 0;
+        block.m = m, block.k = steps_at(p), block.accumulate = x_.accumulate || p > 0;
         block.stream = block.k == x_.k && streams(x_, x_.large);
-        block.a_packed = !plan_.a_direct;
-        block.a_row = x_.a.row;
-        block.a_col = x_.a.col;
+        block.a_packed = !plan_.a_direct, block.a_row = x_.a.row, block.a_col = x_.a.col;
         block.a = x_.a.data + i * x_.a.row + p * x_.a.col;
         if (block.a_packed) {
             block.a = plan_.a_once ? strips_ + p * x_.m : strips_;
             if (!plan_.a_once) pack_rows(i, m, p, strips_);
         }
-        block.b_row = x_.b.row;
-        block.c_row = x_.c.row;
-        block.c_col = x_.c.col;
+        block.b_row = x_.b.row, block.c_row = x_.c.row, block.c_col = x_.c.col;
         T* const c = x_.c.data + i * x_.c.row;
         const bool last = p + plan_.kc >= x_.k;
         if (from < plan_.packed_from) {
@@ -227,10 +219,9 @@ private:
             block.b = x_.b.data + p * x_.b.row + from;
             block.c = c + from * x_.c.col;
             if (!last && x_.b.row <= 2 * t_.nr) {  // dense rows, met by few of a: on to the next
-                constexpr int64_t line = 64 / sizeof(T);
                 const int64_t tiles = divide_up(m, plan_.strip) * divide_up(block.n, t_.nr),
-                              each = block.k / t_.steps * line;
-                block.ahead[0] = {block.b + block.k * x_.b.row, tiles, 1, each, 0, line};
+                              each = block.k / t_.steps * line<T>;
+                block.ahead[0] = {block.b + block.k * x_.b.row, tiles, 1, each, 0, line<T>};
                 block.ahead[1] = block.ahead[0];
                 block.ahead[1].from += tiles * each;
             } else if (!block.rows_outer &&

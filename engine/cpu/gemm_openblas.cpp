@@ -3,7 +3,6 @@
 #include <climits>
 #include <mutex>
 #include <string>
-#include <utility>
 
 #include "engine/cpu/cblas.h"
 #include "engine/cpu/gemm.h"

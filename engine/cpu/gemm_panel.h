@@ -30,17 +30,10 @@ template <class T>
 void multiply_panel(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k, const T* a,
                     const T* b, T* c, int64_t c_row, bool accumulate) {
     GemmBlock<T> block{};
-    block.m = m;
-    block.n = n;
-    block.k = k;
-    block.accumulate = accumulate;
+    block.m = m, block.n = n, block.k = k, block.accumulate = accumulate;
     block.a_packed = block.b_packed = true;
-    block.a = a;
-    block.b = b;
-    block.b_row = panel_width(table, n);
-    block.c_col = 1;
-    block.c = c;
-    block.c_row = c_row;
+    block.a = a, block.b = b, block.b_row = panel_width(table, n);
+    block.c = c, block.c_row = c_row, block.c_col = 1;
     table.multiply(block);
 }
 

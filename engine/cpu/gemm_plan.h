@@ -14,6 +14,9 @@ namespace mercer::cpu {
 
 inline int64_t divide_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit; }
 inline int64_t round_up(int64_t n, int64_t unit) { return divide_up(n, unit) * unit; }
+/// Elements in a cache line.
+template <class T>
+constexpr int64_t line = 64 / sizeof(T);
 /// Cuts n into equal blocks of at most `most`, multiples of `unit`.
 inline int64_t block_size(int64_t n, int64_t most, int64_t unit) {
     most = std::max(unit, most / unit * unit);

@@ -1,7 +1,5 @@
 #include "engine/cpu/layout.h"
 
-#include <algorithm>
-
 #include "engine/error.h"
 
 namespace mercer::cpu {

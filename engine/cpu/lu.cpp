@@ -32,16 +32,10 @@ int64_t lu_columnwise(int64_t m, int64_t n, T* a, int64_t apart, int64_t* pivots
         const GemmTable<T>& table = gemm_kernels<T>();
         table.pack_rows(rest, h, upper, 1, rest, strips);
         GemmBlock<T> block{};
-        block.m = rest;
-        block.n = m - h;
-        block.k = h;
+        block.m = rest, block.n = m - h, block.k = h;
         block.accumulate = block.a_packed = true;
-        block.a = strips;
-        block.b = a + h;
-        block.b_row = apart;
-        block.c = right + h;
-        block.c_row = apart;
-        block.c_col = 1;
+        block.a = strips, block.b = a + h, block.b_row = apart;
+        block.c = right + h, block.c_row = apart, block.c_col = 1;
         table.multiply(block);
     }
     if (const int64_t failed = lu_columnwise(m - h, rest, right + h, apart, pivots + h))
@@ -55,8 +49,7 @@ int64_t lu_columnwise(int64_t m, int64_t n, T* a, int64_t apart, int64_t* pivots
 template <class T>
 int64_t lu_unit(int64_t m, int64_t n, T* a, int64_t row, int64_t* pivots) {
     Scratch scratch;
-    constexpr int64_t line = 64 / sizeof(T);
-    const int64_t apart = round_up(m, line) + line;
+    const int64_t apart = round_up(m, line<T>) + line<T>;
     T* turned = scratch.take<T>(n * apart);
     copy_block<T>(n, m, {a, 1, row}, {turned, apart, 1});
     const int64_t failed = lu_columnwise(m, n, turned, apart, pivots);

@@ -1,7 +1,6 @@
 #include "engine/cpu/reduce.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "engine/cpu/dispatch.h"

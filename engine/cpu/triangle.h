@@ -11,7 +11,6 @@
 #include "engine/cpu/gemm.h"
 #include "engine/cpu/gemm_panel.h"
 #include "engine/cpu/gemm_plan.h"
-#include "engine/function_ref.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 
@@ -44,14 +43,13 @@ MatrixView<T> at(MatrixView<T> x, int64_t i, int64_t j) {
 /// Row i changes places with row pivots[i], i ascending.
 template <class T>
 void exchange_rows(int64_t columns, T* a, int64_t row, const int64_t* pivots, int64_t count) {
-    constexpr int64_t line = 64 / sizeof(T);
     for (int64_t i = 0; i < count; ++i) {
         if (pivots[i] == i) continue;
         T *one = a + i * row, *other = a + pivots[i] * row, *const end = one + columns;
-        for (; end - one >= line; one += line, other += line) {
-            T kept[2 * line];  // in registers: swap_ranges goes element by element
-            std::memcpy(kept, one, 64), std::memcpy(kept + line, other, 64);
-            std::memcpy(one, kept + line, 64), std::memcpy(other, kept, 64);
+        for (; end - one >= line<T>; one += line<T>, other += line<T>) {
+            T kept[2 * line<T>];  // in registers: swap_ranges goes element by element
+            std::memcpy(kept, one, 64), std::memcpy(kept + line<T>, other, 64);
+            std::memcpy(one, kept + line<T>, 64), std::memcpy(other, kept, 64);
         }
         std::swap_ranges(one, end, other);
     }

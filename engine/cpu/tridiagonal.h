@@ -8,8 +8,7 @@
 #include "engine/cpu/triangle.h"
 
 namespace mercer {
-const cpu::EigenTable& eigen_table();      // engine/cpu/eigen.cpp
-const cpu::SecularTable& secular_table();  // engine/cpu/eigen.cpp
+const cpu::EigenTable& eigen_table();  // engine/cpu/eigen.cpp
 
 namespace cpu {
 
@@ -57,9 +56,8 @@ public:
           panel_(n < 128   ? n
                  : n < 768 ? 16
                            : 32) {
-        constexpr int64_t line = 64 / sizeof(T);
         Scratch scratch;
-        row_ = round_up(n, line) + line;
+        row_ = round_up(n, line<T>) + line<T>;
         v_ = scratch.take<T>(3 * panel_ * row_);
         w_ = v_ + panel_ * row_;
         factor_ = scratch.take<T>(2 * panel_);

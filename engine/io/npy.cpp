@@ -256,8 +256,7 @@ void write_npy(const std::filesystem::path& path, const Tensor& tensor) {
         throw DeviceError("write_npy", "the tensor is not in host memory; copy it");
     const Tensor t = tensor.contiguous();
     const Element element = element_of(t.dtype());
-    const Row* const row = std::find_if(std::begin(rows), std::end(rows),
-                                        [&](const Row& r) { return r.element == element; });
+    const Row* const row = std::ranges::find(rows, element, &Row::element);
     if (row == std::end(rows))
         throw DTypeError("write_npy", "NumPy has no bf16; use cast, or write safetensors");
     std::string shape;

@@ -13,8 +13,6 @@
 #include <vector>
 
 #include "engine/io/element.h"
-#include "engine/io/file.h"
-#include "engine/tensor.h"
 
 namespace mercer::io {
 

@@ -32,7 +32,6 @@ struct Cursor {
         return *this;
     }
     friend bool operator==(const Cursor& a, const Cursor& b) { return a.at == b.at; }
-    friend bool operator!=(const Cursor& a, const Cursor& b) { return a.at != b.at; }
 };
 
 // The parser's events, by what is expected next; anything else is refused at once, so that nesting
@@ -133,7 +132,8 @@ bool Events::unexpected(const std::string& found) {
     const auto [code, what] = [&]() -> std::pair<Reject, const char*> {
         switch (state_) {
             case State::top: return {Reject::header_not_object, "the header's object"};
-            case State::entry: return {Reject::entry_not_object, "the object that describes a tensor"};
+            case State::entry:
+                return {Reject::entry_not_object, "the object that describes a tensor"};
             case State::dtype: return {Reject::dtype_not_string, "the element type's name"};
             case State::shape: return {Reject::shape_not_array, "an array of sizes"};
             case State::sizes: return {Reject::dimension_not_integer, "a size, a whole number"};

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/io/element.h"
-#include "engine/io/file.h"
 
 namespace mercer::io {
 

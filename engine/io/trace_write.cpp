@@ -1,7 +1,6 @@
 // A recording as JSON (integers only, so no locale has a say) and as a table.
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <map>

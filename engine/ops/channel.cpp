@@ -7,7 +7,6 @@
 #include "engine/cpu/reduce.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/rows.h"
 
 namespace mercer {
@@ -125,13 +124,11 @@ std::array<Tensor, 3> channel_sums(const Tensor& from, const Tensor& mean, const
                   chunks = (l.lines + chunk - 1) / chunk;
     const Tensor sum_g = Tensor::empty({chunks, l.channels}, dtype),
                  sum_gx = Tensor::empty({chunks, l.channels}, dtype);
-    parallel_for(chunks, grain_for(chunk * l.n / 4), [&](int64_t begin, int64_t end) {
-        for (int64_t c = begin; c < end; ++c) {
-            cpu::ChannelArgs piece = starting(a, c * chunk * l.n, dtype);
-            piece.lines = std::min(chunk, l.lines - c * chunk), piece.n = piece.channels = l.n;
-            piece.sum_g = at(sum_g, c * l.n), piece.sum_gx = at(sum_gx, c * l.n);
-            kernel(piece);
-        }
+    parallel_each(chunks, grain_for(chunk * l.n / 4), [&](int64_t c) {
+        cpu::ChannelArgs piece = starting(a, c * chunk * l.n, dtype);
+        piece.lines = std::min(chunk, l.lines - c * chunk), piece.n = piece.channels = l.n;
+        piece.sum_g = at(sum_g, c * l.n), piece.sum_gx = at(sum_gx, c * l.n);
+        kernel(piece);
     });
     return {total(sum_g, 0b01), total(sum_gx, 0b01), dx};
 }

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

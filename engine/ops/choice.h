@@ -2,7 +2,6 @@
 #pragma once
 
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

@@ -3,7 +3,6 @@
 #include "engine/cpu/layout.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/require.h"
 
 namespace mercer {

@@ -4,7 +4,6 @@
 
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/rows.h"
 
 namespace mercer {

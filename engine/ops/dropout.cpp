@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-#include "engine/cpu/dispatch.h"
 #include "engine/cpu/random_table.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/rows.h"
 #include "engine/shown.h"
 

@@ -3,7 +3,6 @@
 
 #include "engine/ops/op.h"
 #include "engine/random.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

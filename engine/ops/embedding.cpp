@@ -5,7 +5,6 @@
 #include "engine/cpu/join_rows.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/rows.h"
 
 namespace mercer {

@@ -1,10 +1,7 @@
 // Rows of a table by id.
 #pragma once
 
-#include <span>
-
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

@@ -1,11 +1,9 @@
 #include "engine/ops/entmax.h"
 
 #include "engine/cpu/dispatch.h"
-#include "engine/cpu/entmax_table.h"
 #include "engine/cpu/layout.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/loss_rows.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/rows.h"

@@ -2,11 +2,9 @@
 #pragma once
 
 #include <array>
-#include <span>
 
 #include "engine/cpu/entmax_table.h"
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

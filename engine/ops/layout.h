@@ -5,7 +5,6 @@
 #include <span>
 
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

@@ -1,6 +1,5 @@
 #include "engine/ops/linalg.h"
 
-#include <algorithm>
 #include <cmath>
 #include <mutex>
 
@@ -43,12 +42,11 @@ void for_batch(int64_t batch, int64_t cost, const char* operation, const char* c
                Body body) {
     std::mutex mutex;
     int64_t failed = INT64_MAX, where = 0;
-    parallel_for(batch, grain_for(cost), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-            if (const int64_t column = body(i); column != 0) {
-                const std::lock_guard lock(mutex);
-                if (i < failed) failed = i, where = column;
-            }
+    parallel_each(batch, grain_for(cost), [&](int64_t i) {
+        if (const int64_t column = body(i); column != 0) {
+            const std::lock_guard lock(mutex);
+            if (i < failed) failed = i, where = column;
+        }
     });
     if (failed != INT64_MAX)
         throw NumericalError(operation, "matrix " + std::to_string(failed) + " of the batch " +

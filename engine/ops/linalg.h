@@ -1,10 +1,7 @@
 // Factorisations and solves over the last two axes; leading axes are a batch.
 #pragma once
 
-#include <span>
-
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

@@ -1,11 +1,8 @@
 // y = activation(x·w + bias) over the last axis of x, in one pass over y.
 #pragma once
 
-#include <span>
-
 #include "engine/activation.h"
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

@@ -7,7 +7,6 @@
 #include "engine/cpu/logits_table.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/loss_rows.h"
 #include "engine/ops/rows.h"
 #include "engine/parallel.h"

@@ -1,13 +1,9 @@
 // What stands on Σ exp: its logarithm, the logarithm of the softmax, the cross entropy, and the loss of log probabilities.
 #pragma once
 
-#include <array>
-#include <span>
-
 #include "engine/loss_reduction.h"
 #include "engine/ops/op.h"
 #include "engine/ops/reduce.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

@@ -2,11 +2,9 @@
 
 #include <vector>
 
-#include "engine/cpu/gemm.h"
 #include "engine/cpu/layout.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/require.h"
 
 namespace mercer {

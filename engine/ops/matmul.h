@@ -1,20 +1,13 @@
 // C = A·B over the last two axes, leading axes broadcast.
 #pragma once
 
-#include <span>
-
 #include "engine/cpu/gemm.h"
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 
 /// Operands of rank 2 or more; the function matmul() promotes vectors.
 MERCER_OPERATION_ON(Bilinear<>, Matmul, "matmul", Tensor, cpu::Order order = cpu::Order::by_shape;)
-
-namespace cpu {
-struct PointwiseKernels;
-}
 
 /// What follows the sums of a product: a bias for each column and an activation, where given.
 struct AfterProduct {

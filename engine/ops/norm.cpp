@@ -7,7 +7,6 @@
 #include "engine/cpu/reduce.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/rows.h"
 
 namespace mercer {
@@ -108,15 +107,13 @@ std::array<Tensor, 3> RowNorm<centred>::backward(const Tensor& from, const Tenso
         dgain = Tensor::empty({chunks, all.parameters}, dtype);
         dbias = Tensor::empty({chunks, all.parameters}, dtype);
     }
-    parallel_for(chunks, grain_for(chunk * n / 4), [&](int64_t begin, int64_t end) {
-        for (int64_t c = begin; c < end; ++c) {
-            const int64_t r = c * chunk;
-            cpu::NormArgs a = all.from(r, std::min(chunk, rows - r), mean, scale, dx);
-            a.g = at(g, r * n);
-            if (parameters)
-                a.dgain = at(dgain, c * all.parameters), a.dbias = at(dbias, c * all.parameters);
-            kernel(a);
-        }
+    parallel_each(chunks, grain_for(chunk * n / 4), [&](int64_t c) {
+        const int64_t r = c * chunk;
+        cpu::NormArgs a = all.from(r, std::min(chunk, rows - r), mean, scale, dx);
+        a.g = at(g, r * n);
+        if (parameters)
+            a.dgain = at(dgain, c * all.parameters), a.dbias = at(dbias, c * all.parameters);
+        kernel(a);
     });
     if (parameters) {
         dgain = reshape(cpu::reduce(cpu::Reduction::sum, dgain, 1), {all.parameters});

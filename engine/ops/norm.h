@@ -2,10 +2,8 @@
 #pragma once
 
 #include <array>
-#include <span>
 
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

@@ -26,7 +26,6 @@
 
 #include "engine/operation.h"
 #include "engine/tensor.h"
-#include "engine/types.h"
 
 namespace mercer {
 

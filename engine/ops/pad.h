@@ -5,7 +5,6 @@
 
 #include "engine/attribute.h"
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

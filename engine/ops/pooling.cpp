@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <type_traits>
 #include <vector>
 
 #include "engine/cpu/patches.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/require.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
@@ -100,18 +98,16 @@ void pair_gradients(const ConvolutionAttrs& windows, const T* x, const T* g, int
                     T* dx) {
     const cpu::ConvolutionAxis &down = windows.axis[0], &across = windows.axis[1];
     const int64_t step = down.kernel * across.in, plane = down.in * across.in;
-    parallel_for(planes, grain_for(plane / 4), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            const T *from = x + i * plane, *row = g + i * down.out * across.out;
-            T *to = dx + i * plane, *const last = to + plane;
-            for (int64_t r = 0; r < down.out; ++r, from += step, to += step, row += across.out) {
-                cpu::convolution_kernels<T>().pair_gradient(across.out, down.kernel, from,
-                                                            across.in, row, to);
-                for (int64_t y = 0; y < down.kernel; ++y)
-                    std::fill(to + y * across.in + 2 * across.out, to + (y + 1) * across.in, T(0));
-            }
-            std::fill(to, last, T(0));
+    parallel_each(planes, grain_for(plane / 4), [&](int64_t i) {
+        const T *from = x + i * plane, *row = g + i * down.out * across.out;
+        T *to = dx + i * plane, *const last = to + plane;
+        for (int64_t r = 0; r < down.out; ++r, from += step, to += step, row += across.out) {
+            cpu::convolution_kernels<T>().pair_gradient(across.out, down.kernel, from, across.in,
+                                                        row, to);
+            for (int64_t y = 0; y < down.kernel; ++y)
+                std::fill(to + y * across.in + 2 * across.out, to + (y + 1) * across.in, T(0));
         }
+        std::fill(to, last, T(0));
     });
 }
 

@@ -10,7 +10,6 @@
 #include "engine/cpu/recurrent_table.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/rows.h"
 #include "engine/scratch.h"
 

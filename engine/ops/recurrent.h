@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <type_traits>
 #include <vector>
 
 #include "engine/ops/matmul.h"

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/cpu/reduce.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/product.h"
 #include "engine/ops/require.h"
 #include "engine/shown.h"

@@ -5,7 +5,6 @@
 
 #include "engine/cpu/reduce.h"
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

@@ -3,9 +3,7 @@
 
 #include <cmath>
 #include <type_traits>
-#include <vector>
 
-#include "engine/functions.h"
 #include "engine/ops/deviations.h"
 #include "engine/ops/product.h"
 

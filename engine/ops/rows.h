@@ -4,6 +4,7 @@
 
 #include <array>
 #include <tuple>
+#include <utility>
 
 #include "engine/cpu/caches.h"
 #include "engine/ops/require.h"
@@ -13,8 +14,16 @@
 namespace mercer {
 
 /// The axis exchanged with the last one, row-major; from_rows() exchanges them back.
-Tensor as_rows(const Tensor& x, int axis);
-Tensor from_rows(const Tensor& rows, int axis);
+inline Tensor from_rows(const Tensor& rows, int axis) {
+    const int last = rows.rank() - 1;
+    if (axis == last) return rows;
+    Shape shape = rows.shape();
+    Strides strides = rows.strides();
+    std::swap(shape[axis], shape[last]);
+    std::swap(strides[axis], strides[last]);
+    return rows.view(shape, strides, rows.offset()).contiguous();
+}
+inline Tensor as_rows(const Tensor& x, int axis) { return from_rows(x, axis).contiguous(); }
 
 /// Whether a kernel that reads and writes so many tensors like x stores its results past the caches.
 inline bool streams(const Tensor& x, int tensors) {

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/scan_lines.h"
 #include "engine/scratch.h"
 

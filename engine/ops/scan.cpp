@@ -4,7 +4,6 @@
 
 #include "engine/cpu/dispatch.h"
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/scan_lines.h"
 
 namespace mercer {
@@ -39,11 +38,8 @@ void scan_side_by_side(cpu::Scan op, const cpu::ScanArgs& all, const Tensor& x, 
     source.for_blocks([&](int64_t first, int64_t rows) {
         int64_t carry[SideBySide::rows] = {};
         cpu::ScanArgs args = all;
-        args.inner = source.apart;
-        args.count = rows;
-        args.carry = carry;
-        args.out_inner = n;
-        args.stream = stream;
+        args.inner = source.apart, args.count = rows, args.carry = carry;
+        args.out_inner = n, args.stream = stream;
         for (int64_t c = 0; c < n; c += most) {
             args.n = std::min(most, n - c);
             const int64_t from = all.reverse ? n - c - args.n : c;
@@ -90,12 +86,10 @@ void scan_rows(cpu::Scan op, const cpu::ScanArgs& all, int64_t rows, DType dtype
     Tensor carries = Tensor::empty({rows * chunks}, DType::i64);  // room for any element
     int64_t* carry = static_cast<int64_t*>(carries.raw());
     const auto all_chunks = [&](bool store) {
-        parallel_for(rows * chunks, 1, [&](int64_t begin, int64_t end) {
-            for (int64_t k = begin; k < end; ++k) {
-                cpu::ScanArgs args = piece(k / chunks, k % chunks, carry + k, store);
-                args.first = !store || k % chunks == 0;
-                kernel(args);
-            }
+        parallel_each(rows * chunks, 1, [&](int64_t k) {
+            cpu::ScanArgs args = piece(k / chunks, k % chunks, carry + k, store);
+            args.first = !store || k % chunks == 0;
+            kernel(args);
         });
     };
     all_chunks(false);
@@ -139,9 +133,7 @@ Tensor scanned(cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
         const int64_t width = rows ? std::max<int64_t>(16, 4096 / l.n / 16 * 16) : 256;
         l.for_blocks(width, rows ? 2 : 8, [&](int64_t first, int64_t count) {
             cpu::ScanArgs args = all;
-            args.x = at(x, first);
-            args.out = at(out, first);
-            args.count = count;
+            args.x = at(x, first), args.out = at(out, first), args.count = count;
             args.stream = streams_columns(out, rows ? l.n : l.inner);
             kernels[int(op)][int(x.dtype())](args);
         });

@@ -1,10 +1,7 @@
 // Scans along one axis: cumulative sum, product and extrema, and the linear recurrence whose adjoint is itself reversed.
 #pragma once
 
-#include <span>
-
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

@@ -30,14 +30,12 @@ struct Lines {
     void for_blocks(int64_t width, int64_t elements, Body body) const {
         const bool rows = inner == 1;
         const int64_t lines = rows ? outer : inner, blocks = (lines + width - 1) / width;
-        parallel_for((rows ? 1 : outer) * blocks, grain_for(n * std::min(lines, width) / elements),
-                     [&](int64_t begin, int64_t end) {
-                         for (; begin < end; ++begin) {
-                             const int64_t first = begin % blocks * width;
-                             body(begin / blocks * n * inner + first * (rows ? n : 1),
-                                  std::min(width, lines - first));
-                         }
-                     });
+        parallel_each((rows ? 1 : outer) * blocks, grain_for(n * std::min(lines, width) / elements),
+                      [&](int64_t i) {
+                          const int64_t first = i % blocks * width;
+                          body(i / blocks * n * inner + first * (rows ? n : 1),
+                               std::min(width, lines - first));
+                      });
     }
 };
 
@@ -71,11 +69,9 @@ struct SideBySide {
         const int64_t all = x.count() / (lines * n),
                       side = all * lines < 2 * rows * thread_count() ? rows / 4 : rows,
                       blocks = (lines + side - 1) / side;
-        parallel_for(all * blocks, grain_for(n * side), [&](int64_t begin, int64_t end) {
-            for (; begin < end; ++begin) {
-                const int64_t first = begin % blocks * side;
-                body(begin / blocks * lines + first, std::min(side, lines - first));
-            }
+        parallel_each(all * blocks, grain_for(n * side), [&](int64_t i) {
+            const int64_t first = i % blocks * side;
+            body(i / blocks * lines + first, std::min(side, lines - first));
         });
     }
     const char* at(int64_t row, int64_t step) const {

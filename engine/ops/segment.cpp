@@ -168,6 +168,5 @@ Tensor SegmentSoftmax::backward(const Tensor& y, const Tensor& g, const Tensor& 
 
 #define MERCER_VALUE Tensor
 #include "engine/ops/segment.inc"
-#undef MERCER_VALUE
 
 }  // namespace mercer

@@ -2,11 +2,7 @@
 // rows k with offsets[s] ≤ k < offsets[s + 1], or ids (e), where it is those with ids[k] = s.
 #pragma once
 
-#include <span>
-#include <string>
-
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

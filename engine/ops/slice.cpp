@@ -19,13 +19,11 @@ void copy_near(const Tensor& out, std::span<const Tensor> targets,
                std::span<const Tensor> sources) {
     const int64_t rows = out.size(0), row = out.count() / rows * int64_t(size_of(out.dtype())),
                   block = std::clamp<int64_t>(cpu::caches().l2 / 2 / row, 1, rows);
-    parallel_for((rows + block - 1) / block, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin * block; i < std::min(end * block, rows); i += block)
-            for (size_t k = 0; k < targets.size(); ++k) {
-                const Slice::Attrs some{0, i, 1, std::min(block, rows - i)};
-                cpu::copy(Slice::forward(some, {&targets[k], 1}),
-                          Slice::forward(some, {&sources[k], 1}));
-            }
+    parallel_each((rows + block - 1) / block, 1, [&](int64_t i) {
+        const Slice::Attrs some{0, i * block, 1, std::min(block, rows - i * block)};
+        for (size_t k = 0; k < targets.size(); ++k)
+            cpu::copy(Slice::forward(some, {&targets[k], 1}),
+                      Slice::forward(some, {&sources[k], 1}));
     });
 }
 void copy_all(const Tensor& out, std::span<const Tensor> targets, std::span<const Tensor> sources,

@@ -3,7 +3,6 @@
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/softmax_table.h"
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/rows.h"
 
 namespace mercer {

@@ -1,10 +1,7 @@
 // Softmax along one axis: y = exp(x − max x) / Σ exp(x − max x).
 #pragma once
 
-#include <span>
-
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

@@ -7,7 +7,6 @@
 #include "engine/cpu/sort_table.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/memory.h"
 #include "engine/ops/rows.h"
 #include "engine/scratch.h"
 
@@ -59,16 +58,13 @@ void sort_long(const Kernels& kernels, const Rows& all, int64_t r, bool descendi
                   size = (n + parts - 1) / parts, item = kernels.item_bytes;
     Tensor memory = Tensor::empty({2 * n * item}, DType::boolean);
     char *items = static_cast<char*>(memory.raw()), *spare = items + n * item;
-    parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t p = begin; p < end; ++p) {
-            const int64_t first = std::min(n, p * size), count = std::min(n, first + size) - first;
-            if (count == 0) continue;
-            const void* sorted =
-                kernels.sort(all.row(r) + first * all.element, count, first, descending,
-                             items + first * item, spare + first * item);
-            if (sorted != items + first * item)
-                std::copy_n(static_cast<const char*>(sorted), count * item, items + first * item);
-        }
+    parallel_each(parts, 1, [&](int64_t p) {
+        const int64_t first = std::min(n, p * size), count = std::min(n, first + size) - first;
+        if (count == 0) return;
+        const void* sorted = kernels.sort(all.row(r) + first * all.element, count, first,
+                                          descending, items + first * item, spare + first * item);
+        if (sorted != items + first * item)
+            std::copy_n(static_cast<const char*>(sorted), count * item, items + first * item);
     });
     for (int64_t width = size; width < n; width *= 2) {
         parallel_for((n + piece - 1) / piece, 1, [&](int64_t begin, int64_t end) {

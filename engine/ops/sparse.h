@@ -3,10 +3,7 @@
 // T(values, dense, y) = Σ y·(A·dense), they are ∂T/∂y and ∂T/∂values; ∂T/∂dense is spmm with Aᵀ.
 #pragma once
 
-#include <span>
-
 #include "engine/ops/op.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

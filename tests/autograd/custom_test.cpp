@@ -8,6 +8,7 @@
 #include "autograd/functions.h"
 #include "autograd/gradcheck.h"
 #include "engine/error.h"
+#include "engine/memory.h"
 #include "engine/random.h"
 
 using namespace mercer;
@@ -110,4 +111,20 @@ TEST_CASE("what the lambdas capture lives as long as the recording, and the name
     CHECK(std::string(tape.operation(0).name) == "scaled");
     tape.reset();
     CHECK(watch.expired());
+}
+
+TEST_CASE("what a derivative allocates by itself is booked under its name") {
+    const auto held = custom(
+        "held", [](const Tensor& x) { return x + 1; },
+        [](auto& c) {
+            using X = std::decay_t<decltype(c.g())>;
+            c.give(0, X(Tensor::zeros(c.g().shape())));
+        });
+    Tape tape;
+    const Var x = tape.watch(Tensor::zeros({1 << 19}));
+    const auto g = tape.gradient(sum(held(x)), {{x}});
+    size_t booked = 0;
+    for (const OperationMemory& m : memory_by_operation())
+        if (m.operation == "held") booked = m.live;
+    CHECK(booked >= size_t{2} << 20);  // 2^19 f32
 }

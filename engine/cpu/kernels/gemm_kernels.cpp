@@ -209,9 +209,7 @@ constexpr cpu::GemmTable<T> table = {
 
 }  // namespace
 
-extern const cpu::GemmTable<float> gemm_f32;
-extern const cpu::GemmTable<double> gemm_f64;
-const cpu::GemmTable<float> gemm_f32 = table<float>;
-const cpu::GemmTable<double> gemm_f64 = table<double>;
+extern const cpu::GemmTable<float> gemm_f32 = table<float>;
+extern const cpu::GemmTable<double> gemm_f64 = table<double>;
 
 }  // namespace mercer::MERCER_ISA

@@ -17,10 +17,12 @@ constexpr int across(int rows) {
 #elif MERCER_SIMD == MERCER_SIMD_SCALAR
     return tile_vectors;
 #else
-    return rows <= 2 ? 8 : rows <= 6 ? 4 : tile_vectors;
+    return rows <= 2 ? 8 : rows <= 6 ? 4 : rows <= tile_rows ? tile_vectors : 1;
 #endif
 }
 constexpr int most_across = across(1);
+/// Rows of a tile at most whose columns one register holds: two of 8 would end after half of them each.
+constexpr int narrow_rows = MERCER_SIMD == MERCER_SIMD_AVX512 ? 16 : tile_rows;
 /// Steps from which on it pays to take several in a turn, and there is time to fetch what is next.
 constexpr int64_t long_sum = 32;
 /// Rows at a time where sums are brief: c is written in longer runs.
@@ -72,10 +74,10 @@ void small_tile(const Operands<T>& tile) {
 
 template <class T>
 struct Smalls {
-    Small<T> rowwise[tile_rows][most_across] = {};
-    Small<T> interleaved[tile_rows][most_across] = {};
+    Small<T> rowwise[narrow_rows][most_across] = {};
+    Small<T> interleaved[narrow_rows][most_across] = {};
     constexpr Smalls() {
-        for_each_size<tile_rows>([this]<int rows>() {
+        for_each_size<narrow_rows>([this]<int rows>() {
             for_each_size<across(rows)>([this]<int vectors>() {
                 rowwise[rows - 1][vectors - 1] = small_tile<T, rows, vectors, Rowwise>;
                 interleaved[rows - 1][vectors - 1] = small_tile<T, rows, vectors, Interleaved>;
@@ -99,7 +101,8 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
     tile.c_row = x.c_row;
     tile.accumulate = x.accumulate;
     tile.stream = x.stream;
-    const int most = most_rows<T>(false, x.a_row);
+    const int most =
+        cpu::rows_in_place(x.n <= w ? narrow_rows : tile_rows, x.a_row * int64_t(sizeof(T)));
     // What is to come is asked for with the tiles, a part of it with each, spread over its turns.
     const T* next[2] = {};
     int64_t run[2] = {}, each = 0;
