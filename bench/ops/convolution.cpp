@@ -7,17 +7,18 @@ namespace {
 struct Sizes {
     const char* name;
     Shape x, w;
-    int64_t groups = 1;
+    int64_t groups = 1, stride = 1;
 };
 
 // y = conv(x, w), then `pull` of (tape, y, x, w) from a fixed cotangent.
 void add(const Sizes& s) {
     const bool one = s.x.rank() == 3;
-    const auto conv = [one, groups = s.groups](const auto& x, const auto& w) {
-        return one ? conv1d(x, w, {}, 1, Padding::same, 1, groups)
-                   : conv2d(x, w, {}, {1}, Padding::same, {1}, groups);
+    const auto conv = [one, groups = s.groups, stride = s.stride](const auto& x, const auto& w) {
+        return one ? conv1d(x, w, {}, stride, Padding::same, 1, groups)
+                   : conv2d(x, w, {}, {stride}, Padding::same, {1}, groups);
     };
-    const double outs = double(count(s.x)) / double(s.x[1]) * double(s.w[0]);
+    const double outs = double(count(s.x)) / double(s.x[1]) * double(s.w[0]) /
+                        double(one ? s.stride : s.stride * s.stride);
     const double flops = 2 * outs * double(count(s.w)) / double(s.w[0]);
     const bool depthwise = s.groups == s.x[1];
     const Work work =
@@ -63,18 +64,26 @@ void add_pool(const std::string& name, const Shape& x, double outs, Pool pool) {
 }  // namespace
 
 void add_ops_convolution() {
-    for (const Sizes& s :
-         std::vector<Sizes>{{"50x300x64 k3 to 128", {50, 300, 64}, {128, 300, 3}},
-                            {"50x300x64 k5 to 128", {50, 300, 64}, {128, 300, 5}},
-                            {"8x64x56x56 k3 to 64", {8, 64, 56, 56}, {64, 64, 3, 3}},
-                            {"8x64x56x56 k1 to 128", {8, 64, 56, 56}, {128, 64, 1, 1}},
-                            {"8x128x56x56 k3 depthwise", {8, 128, 56, 56}, {128, 1, 3, 3}, 128}})
+    for (const Sizes& s : std::vector<Sizes>{
+             {"50x300x64 k3 to 128", {50, 300, 64}, {128, 300, 3}},
+             {"50x300x64 k5 to 128", {50, 300, 64}, {128, 300, 5}},
+             {"8x64x56x56 k3 to 64", {8, 64, 56, 56}, {64, 64, 3, 3}},
+             {"8x64x56x56 k1 to 128", {8, 64, 56, 56}, {128, 64, 1, 1}},
+             {"8x3x224x224 k16 s16 to 768", {8, 3, 224, 224}, {768, 3, 16, 16}, 1, 16},
+             {"8x128x56x56 k3 depthwise", {8, 128, 56, 56}, {128, 1, 3, 3}, 128}})
         add(s);
     add_op("conv_transpose1d/50x128x64 k3 to 300", {.flops = 2.0 * 50 * 128 * 64 * 300 * 3},
            [](DType dtype) {
                return [x = cast(normal(1, {50, 128, 64}), dtype),
                        w = cast(normal(2, {128, 300, 3}), dtype)] {
                    benchmark::DoNotOptimize(conv_transpose1d(x, w));
+               };
+           });
+    add_op("conv_transpose1d/1x514x400 k512 s128 to 1", {.flops = 2.0 * 514 * 400 * 512},
+           [](DType dtype) {
+               return [x = cast(normal(1, {1, 514, 400}), dtype),
+                       w = cast(normal(2, {514, 1, 512}), dtype)] {
+                   benchmark::DoNotOptimize(conv_transpose1d(x, w, {}, 128));
                };
            });
     add_op("conv_transpose2d/8x64x56x56 k3 to 64", {.flops = 2.0 * 8 * 64 * 56 * 56 * 64 * 9},

@@ -1,7 +1,7 @@
 #include "engine/cpu/convolution.h"
 
 #include <algorithm>
-#include <array>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -18,13 +18,67 @@ MERCER_DISPATCH(cpu::ConvolutionTable<double>, convolution_f64)
 namespace cpu {
 namespace {
 
-/// in[first + t·stride] is read by out[t + (first + before − k·dilation)/stride] where that is whole.
-Reach transposed_reach(const ConvolutionAxis& a, int64_t first) {
-    Reach r{first, a.stride, (a.in - first + a.stride - 1) / a.stride, 1, {}, {}};
-    for (int64_t k = 0; k < a.kernel; ++k)
-        if (const int64_t at = first + a.before - k * a.dilation; at % a.stride == 0)
-            r.tap.push_back(k), r.offset.push_back(at / a.stride);
-    return r;
+/// By the remainder modulo the stride: in[first + t·stride] is read by out[t + offset], a tap for each, in order.
+using Readers = std::map<int64_t, std::vector<int64_t>>;
+Readers readers(const ConvolutionAxis& a) {
+    Readers found;
+    for (int64_t k = 0; k < a.kernel; ++k) {
+        const int64_t at = k * a.dilation - a.before, first = (at % a.stride + a.stride) % a.stride;
+        if (first < a.in) found[first].push_back((first - at) / a.stride);
+    }
+    return found;
+}
+int64_t tap_of(const ConvolutionAxis& a, int64_t first, int64_t offset) {
+    return (first + a.before - offset * a.stride) / a.dilation;
+}
+Reach reach_of(const ConvolutionAxis& a, int64_t first, const std::vector<int64_t>& offsets) {
+    return {a.stride, (a.in - first + a.stride - 1) / a.stride, 1, offsets};
+}
+
+/// Remainders that read alike; those that nothing reads are in none.
+struct Alike {
+    Reach reach;  // of the first, which has as many outputs as any
+    std::vector<int64_t> first;
+};
+std::vector<Alike> alike(const ConvolutionAxis& a) {
+    std::map<std::vector<int64_t>, std::vector<int64_t>> by_offsets;
+    for (const auto& [first, offsets] : readers(a)) by_offsets[offsets].push_back(first);
+    std::vector<Alike> all;
+    for (const auto& [offsets, first] : by_offsets)
+        all.push_back({reach_of(a, first[0], offsets), first});
+    return all;
+}
+/// Each remainder by itself.
+std::vector<Alike> apart(const ConvolutionAxis& a) {
+    Readers found = readers(a);
+    std::vector<Alike> all;
+    for (int64_t r = 0; r < std::min(a.stride, a.in); ++r)
+        all.push_back({reach_of(a, r, found[r]), {r}});
+    return all;
+}
+
+/// What convolve_transpose's part multiplies y with, of w.
+template <class T>
+const T* gather_weights(const ConvolutionSizes& s, const Correlation<T>& c, const T* w,
+                        Scratch& scratch) {
+    const int64_t downs = int64_t(c.first[0].size()), steps = s.to * c.taps(),
+                  size = int64_t(c.first[1].size()) * steps;
+    T* const weights = scratch.take<T>(s.groups * c.rows() * steps);
+    parallel_each(s.groups * downs * s.from, grain_for(size), [&](int64_t row) {
+        const int64_t i = row % s.from, g = row / (s.from * downs),
+                      r = c.first[0][size_t(row / s.from % downs)];
+        T* to = weights + row * size;
+        std::vector<int64_t> at(size_t(c.taps()));
+        for (int64_t q : c.first[1]) {
+            auto next = at.begin();
+            for (int64_t u : c.down.offset)
+                for (int64_t v : c.across.offset)
+                    *next++ = tap_of(s.axis[0], r, u) * s.axis[1].kernel + tap_of(s.axis[1], q, v);
+            for (int64_t o = 0; o < s.to; ++o)
+                for (int64_t k : at) *to++ = w[((g * s.to + o) * s.from + i) * s.taps() + k];
+        }
+    });
+    return weights;
 }
 
 /// out[n] = bias + w·x[n], w (m×k).
@@ -34,9 +88,7 @@ void multiply_planes(int64_t batch, int64_t m, int64_t k, int64_t plane, MatrixV
     std::vector<int64_t> at_w(size_t(batch), 0), at_x, at_out;
     for (int64_t n = 0; n < batch; ++n)
         at_x.push_back(n * k * plane), at_out.push_back(n * m * plane);
-    if (bias)
-        parallel_each(batch * m, grain_for(plane / 8 + 1),
-                      [&](int64_t i) { std::fill_n(out + i * plane, plane, bias[i % m]); });
+    if (bias) fill_planes(batch * m, m, plane, bias, out);
     gemm_batched<T>(batch, m, plane, k, w, at_w.data(), {x, plane, 1}, at_x.data(), {out, plane, 1},
                     at_out.data(), bias != nullptr);
 }
@@ -47,54 +99,59 @@ template <class T>
 void convolve(const ConvolutionSizes& s, const T* x, const T* w, const T* bias, T* y) {
     if (s.is_product())
         return multiply_planes<T>(s.batch, s.to, s.from, s.in(), {w, s.from, 1}, x, bias, y);
-    correlate_all<T>(std::array{Correlation<T>{s.batch,
-                                               s.groups,
-                                               s.from,
-                                               s.to,
-                                               forward_reach(s.axis[0]),
-                                               forward_reach(s.axis[1]),
-                                               {s.axis[0].in, s.axis[1].in},
-                                               {s.axis[0].out, s.axis[1].out},
-                                               x,
-                                               w,
-                                               bias,
-                                               y}});
+    const Correlation<T> c{s.batch,
+                           s.groups,
+                           s.from,
+                           s.to,
+                           forward_reach(s.axis[0]),
+                           forward_reach(s.axis[1]),
+                           {{0}, {0}},
+                           {s.axis[0].in, s.axis[1].in},
+                           {s.axis[0].out, s.axis[1].out},
+                           x,
+                           w,
+                           bias,
+                           y};
+    if (s.from == 1 && s.to == 1) return correlate_planes<T>({&c, 1});
+    correlate(c);
 }
 
 template <class T>
 void convolve_transpose(const ConvolutionSizes& s, const T* y, const T* w, const T* bias, T* x) {
     if (s.is_product())
         return multiply_planes<T>(s.batch, s.from, s.to, s.in(), {w, 1, s.from}, y, bias, x);
+    const int64_t remainders =
+        std::min(s.axis[0].stride, s.axis[0].in) * std::min(s.axis[1].stride, s.axis[1].in);
+    // Many planes of few outputs each are better rows of one product.
+    const bool planes = s.from == 1 && s.to == 1 && remainders <= 16;
+    const auto reaches = planes ? apart : alike;
+    const std::vector<Alike> downs = reaches(s.axis[0]), acrosses = reaches(s.axis[1]);
     Scratch scratch;
     std::vector<Correlation<T>> parts;
-    for (int64_t r = 0; r < std::min(s.axis[0].stride, s.axis[0].in); ++r)
-        for (int64_t q = 0; q < std::min(s.axis[1].stride, s.axis[1].in); ++q) {
+    int64_t read = 0;
+    for (const Alike& down : downs)
+        for (const Alike& across : acrosses) {
             Correlation<T> c{s.batch,
                              s.groups,
                              s.to,
                              s.from,
-                             transposed_reach(s.axis[0], r),
-                             transposed_reach(s.axis[1], q),
+                             down.reach,
+                             across.reach,
+                             {down.first, across.first},
                              {s.axis[0].out, s.axis[1].out},
                              {s.axis[0].in, s.axis[1].in},
                              y,
                              nullptr,
                              bias,
                              x};
-            T* const weights = scratch.take<T>(s.groups * s.from * s.to * c.taps());
-            T* to = weights;
-            for (int64_t g = 0; g < s.groups; ++g)
-                for (int64_t i = 0; i < s.from; ++i)
-                    for (int64_t o = 0; o < s.to; ++o)
-                        for (int64_t u : c.down.tap)
-                            for (int64_t v : c.across.tap)
-                                *to++ = w[(((g * s.to + o) * s.from + i) * s.axis[0].kernel + u) *
-                                              s.axis[1].kernel +
-                                          v];
-            c.weights = weights;
+            c.weights = gather_weights(s, c, w, scratch);
+            read += int64_t(down.first.size() * across.first.size());
             parts.push_back(std::move(c));
         }
-    correlate_all<T>(parts);
+    if (planes) return correlate_planes<T>(parts);
+    const int64_t channels = s.groups * s.from;
+    if (read < remainders) fill_planes(s.batch * channels, channels, s.in(), bias, x);
+    for (const Correlation<T>& c : parts) correlate(c);
 }
 
 #define MERCER_CONVOLUTION(T)                                                             \

@@ -10,12 +10,35 @@
 namespace mercer::cpu {
 namespace {
 
-/// One plane to one plane of each channel: all parts from one tile, for each remainder of the rows those of the columns,
-/// in order.
+/// Weights packed as the kernels read them: for each group and each block of `depth` steps.
+template <class T>
+struct PackedWeights {
+    int64_t rows, k, depth, blocks, size;
+    T* data;
+
+    PackedWeights(Scratch& scratch, const GemmTable<T>& table, const T* weights, int64_t groups,
+                  int64_t m, int64_t steps)
+        : rows(m), k(steps), depth(panel_depth<T>(steps, table.nr)) {
+        blocks = (k + depth - 1) / depth;
+        size = rows * depth + table.lanes;
+        data = scratch.take<T>(groups * blocks * size);
+        parallel_each(groups * blocks, grain_for(rows * depth), [&](int64_t i) {
+            const int64_t p = i % blocks * depth;
+            table.pack_rows(rows, std::min(depth, k - p), weights + i / blocks * rows * k + p, k, 1,
+                            data + i * size);
+        });
+    }
+    const T* at(int64_t group, int64_t block) const {
+        return data + (group * blocks + block) * size;
+    }
+};
+
+}  // namespace
+
 template <class T>
 void correlate_planes(std::span<const Correlation<T>> parts) {
     const Correlation<T>& first = parts[0];
-    if (first.out_size[0] * first.out_size[1] == 0) return;
+    if (first.plane() == 0) return;
     std::vector<const Reach*> downs, acrosses;
     int64_t cost = 0;
     for (const Correlation<T>& x : parts) {
@@ -46,7 +69,7 @@ void correlate_planes(std::span<const Correlation<T>> parts) {
             for (int64_t p = 0; p < int64_t(parts.size()); ++p) {
                 const Correlation<T>& x = parts[size_t(p)];
                 const int64_t q = p % group, below = x.down.every * width;
-                T* const to = x.out_plane(i / x.groups, channel) + x.down.first * width;
+                T* const to = x.out_plane(i / x.groups, channel) + x.first[0][0] * width;
                 table.correlate({tile, tiling.row_step(), x.down.count, x.across.count,
                                  offsets[size_t(p)], x.taps(),
                                  tiling.soon(p == 0 && i + 1 < end ? next : nullptr,
@@ -60,47 +83,20 @@ void correlate_planes(std::span<const Correlation<T>> parts) {
     });
 }
 
-/// Weights packed as the kernels read them: for each group and each block of `depth` steps.
-template <class T>
-struct PackedWeights {
-    int64_t rows, k, depth, blocks, size;
-    T* data;
-
-    PackedWeights(Scratch& scratch, const GemmTable<T>& table, const T* weights, int64_t groups,
-                  int64_t m, int64_t steps)
-        : rows(m), k(steps), depth(panel_depth<T>(steps, table.nr)) {
-        blocks = (k + depth - 1) / depth;
-        size = rows * depth + table.lanes;
-        data = scratch.take<T>(groups * blocks * size);
-        parallel_each(groups * blocks, grain_for(rows * depth), [&](int64_t i) {
-            const int64_t p = i % blocks * depth;
-            table.pack_rows(rows, std::min(depth, k - p), weights + i / blocks * rows * k + p, k, 1,
-                            data + i * size);
-        });
-    }
-    const T* at(int64_t group, int64_t block) const {
-        return data + (group * blocks + block) * size;
-    }
-};
-
 template <class T>
 void correlate(const Correlation<T>& x) {
-    const int64_t k = x.from * x.taps();
-    if (x.batch * x.groups * x.to * x.down.count * x.across.count == 0) return;
-    if (k == 0) {
-        for (int64_t n = 0; n < x.batch; ++n)
-            for (int64_t channel = 0; channel < x.groups * x.to; ++channel)
-                x.fill_bias(channel, x.out_plane(n, channel));
-        return;
-    }
+    const int64_t k = x.from * x.taps(), m = x.rows(), many = int64_t(x.first[1].size()),
+                  channels = x.groups * x.to;
+    if (x.batch * channels * x.down.count * x.across.count == 0) return;
+    if (k == 0) return fill_planes(x.batch * channels, channels, x.plane(), x.bias, x.out);
     const GemmTable<T>& table = gemm_kernels<T>();
     Scratch shared;
-    const PackedWeights<T> weights(shared, table, x.weights, x.groups, x.to, k);
+    const PackedWeights<T> weights(shared, table, x.weights, x.groups, m, k);
     const int64_t threads = thread_count(), pairs = x.batch * x.groups;
     const std::vector<Area> areas =
-        cut(x.down, x.across, x.source_size, x.from,
+        cut(x.down, x.across, x.source_size, std::max(x.from, m / 4),
             threads == 1 ? 1 : (4 * threads + pairs - 1) / pairs, tile_bytes / int64_t(sizeof(T)));
-    const int64_t out_plane = x.out_size[0] * x.out_size[1], nr = table.nr;
+    const int64_t nr = table.nr;
     const auto compute = [&](int64_t entry, int64_t group, const Area& area) {
         Scratch scratch;
         const Tiling tiling(x.down, x.across, x.source_size, area);
@@ -112,47 +108,42 @@ void correlate(const Correlation<T>& x) {
         tiling.offsets(offsets);
         for (int64_t i = x.taps(); i < k; ++i) offsets[i] = offsets[i - x.taps()] + tiling.plane();
         const int64_t count = area.count();
-        T* const outputs = x.in_place() ? nullptr : scratch.take<T>(x.to * count);
+        T* const outputs = x.in_place() ? nullptr : scratch.take<T>(m * count);
         T* const first = x.out_plane(entry, group * x.to);
-        const int64_t c_row = outputs ? count : out_plane;
+        const int64_t origin = area.begin[0] * x.out_size[1] + area.begin[1],
+                      c_row = outputs ? count : x.plane();
         T* const panel = scratch.take<T>(weights.depth * nr + patch_slack);
         Run* const runs = scratch.take<Run>(nr);
         for (int64_t b = 0; b < weights.blocks; ++b) {
             const int64_t depth = std::min(weights.depth, k - b * weights.depth);
             for (int64_t p = 0; p < count; p += nr) {
                 const int64_t n = std::min(nr, count - p);
-                T* const c = (outputs ? outputs : first + x.origin(area)) + p;
+                T* const c = (outputs ? outputs : first + origin) + p;
                 if (b == 0 && x.bias)
-                    for (int64_t i = 0; i < x.to; ++i)
-                        std::fill_n(c + i * c_row, n, x.bias[group * x.to + i]);
+                    for (int64_t i = 0; i < m; ++i)
+                        std::fill_n(c + i * c_row, n, x.bias[group * x.to + i / many % x.to]);
                 const int64_t run_count = tiling.runs(p, n, runs);
                 convolution_kernels<T>().pack_columns(tile, offsets + b * weights.depth, depth,
                                                       runs, run_count, int(panel_width(table, n)),
                                                       panel);
-                multiply_panel(table, x.to, n, depth, weights.at(group, b), panel, c, c_row,
+                multiply_panel(table, m, n, depth, weights.at(group, b), panel, c, c_row,
                                b > 0 || x.bias);
             }
         }
-        if (outputs)
-            for (int64_t i = 0; i < x.to; ++i)
-                x.scatter(area, outputs + i * count, first + i * out_plane);
+        if (outputs) x.scatter(area, outputs, first);
     };
-    const int64_t cost = x.to * k * areas[0].count() / 16;
+    const int64_t cost = m * k * areas[0].count() / 16;
     parallel_each(pairs * int64_t(areas.size()), grain_for(cost), [&](int64_t i) {
         const int64_t pair = i / int64_t(areas.size());
         compute(pair / x.groups, pair % x.groups, areas[size_t(i) % areas.size()]);
     });
 }
 
-}  // namespace
-
-template <class T>
-void correlate_all(std::span<const Correlation<T>> parts) {
-    if (!parts.empty() && parts[0].from == 1 && parts[0].to == 1) return correlate_planes(parts);
-    for (const Correlation<T>& x : parts) correlate(x);
-}
-
-template void correlate_all<float>(std::span<const Correlation<float>>);
-template void correlate_all<double>(std::span<const Correlation<double>>);
+#define MERCER_CORRELATION(T)                                           \
+    template void correlate_planes<T>(std::span<const Correlation<T>>); \
+    template void correlate<T>(const Correlation<T>&);
+MERCER_CORRELATION(float)
+MERCER_CORRELATION(double)
+#undef MERCER_CORRELATION
 
 }  // namespace mercer::cpu

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "engine/cpu/patches.h"
+#include "engine/parallel.h"
 
 namespace mercer::cpu {
 
@@ -21,49 +23,69 @@ int64_t panel_depth(int64_t k, int width) {
     return (k + blocks - 1) / blocks;
 }
 
-/// out = bias + Σ_(channel, tap) weights·source: what convolve does once, and convolve_transpose for each remainder
-/// of the outputs modulo the stride.
+/// out = bias + Σ_(channel, tap) weights·source: what convolve does once, and convolve_transpose for the remainders of
+/// the outputs modulo the stride, together for those that read alike.
 template <class T>
 struct Correlation {
     int64_t batch, groups, from, to;  // channels for each group
     Reach down, across;
+    std::vector<int64_t>
+        first[2];  // outputs of each axis at which reaches begin: weights of its own for each pair
     int64_t source_size[2], out_size[2];
     const T* source;
-    const T* weights;  // (groups, to, from, taps of the reach), row-major
+    const T* weights;  // (groups, first[0], to, first[1], from, taps of the reach), row-major
     const T* bias;     // (groups·to), or null for zeros
     T* out;
 
-    int64_t taps() const { return int64_t(down.tap.size() * across.tap.size()); }
+    int64_t taps() const { return int64_t(down.offset.size() * across.offset.size()); }
+    /// Of a group's weights.
+    int64_t rows() const { return int64_t(first[0].size() * first[1].size()) * to; }
     bool in_place() const { return down.every == 1 && across.every == 1; }
+    int64_t plane() const { return out_size[0] * out_size[1]; }
     T* out_plane(int64_t entry, int64_t channel) const {
-        return out + (entry * groups * to + channel) * out_size[0] * out_size[1];
-    }
-    /// The area's first output within a plane.
-    int64_t origin(const Area& area) const {
-        return (down.first + area.begin[0] * down.every) * out_size[1] + across.first +
-               area.begin[1] * across.every;
+        return out + (entry * groups * to + channel) * plane();
     }
     Area all() const { return {{0, 0}, {down.count, across.count}}; }
-    /// Outputs of one channel from their tile (rows of the area, so far apart) to where they belong.
-    void scatter(const Area& area, const T* tile, T* plane) const {
-        scatter(area, tile, area.columns(), 1, plane);
-    }
-    void scatter(const Area& area, const T* tile, int64_t row, int64_t column, T* plane) const {
-        for (int64_t r = 0; r < area.rows(); ++r) {
-            T* const to_row = plane + origin(area) + r * down.every * out_size[1];
-            for (int64_t c = 0; c < area.columns(); ++c)
-                to_row[c * across.every] = tile[r * row + c * column];
-        }
-    }
-    /// All outputs of a channel that no tap reaches.
-    void fill_bias(int64_t channel, T* plane) const {
-        const T value = bias ? bias[channel] : T(0);
-        scatter(all(), &value, 0, 0, plane);
+    /// An area's outputs, of all of a group's rows one after the other, to where they belong.
+    void scatter(const Area& area, const T* tile, T* planes) const {
+        const ConvolutionTable<T>& table = convolution_kernels<T>();
+        const int64_t many = int64_t(first[1].size()), begin = area.begin[1] * across.every,
+                      left = out_size[1] - begin;
+        for (int64_t f : first[0])
+            for (int64_t i = 0; i < to; ++i, tile += many * area.count())
+                for (int64_t r = 0; r < area.rows(); ++r) {
+                    const int64_t row = f + (area.begin[0] + r) * down.every;
+                    if (row >= out_size[0]) break;
+                    T* const line = planes + i * plane() + row * out_size[1] + begin;
+                    const T* from = tile + r * area.columns();
+                    if (many == across.every) {
+                        table.interleave(from, area.count(), many,
+                                         std::min(left, area.columns() * many), line);
+                        continue;
+                    }
+                    for (int64_t at : first[1]) {
+                        for (int64_t c = 0; c < area.columns() && at < left;
+                             ++c, at += across.every)
+                            line[at] = from[c];
+                        from += area.count();
+                    }
+                }
     }
 };
 
-/// All parts of a result.
+/// One plane to one plane of each channel: all parts of a result, for each remainder of the rows those of the columns.
 template <class T>
-void correlate_all(std::span<const Correlation<T>> parts);
+void correlate_planes(std::span<const Correlation<T>> parts);
+/// Any other.
+template <class T>
+void correlate(const Correlation<T>& x);
+
+/// Planes of the bias, or of zeros.
+template <class T>
+void fill_planes(int64_t planes, int64_t channels, int64_t plane, const T* bias, T* out) {
+    parallel_each(planes, grain_for(plane / 8 + 1), [&](int64_t i) {
+        std::fill_n(out + i * plane, plane, bias ? bias[i % channels] : T(0));
+    });
+}
 
 }  // namespace mercer::cpu

@@ -3,14 +3,16 @@
 namespace mercer::cpu {
 
 Reach forward_reach(const ConvolutionAxis& a) {
-    Reach r{0, 1, a.out, a.stride, {}, {}};
-    for (int64_t k = 0; k < a.kernel; ++k)
-        r.tap.push_back(k), r.offset.push_back(k * a.dilation - a.before);
+    Reach r{1,
+            a.out,
+            a.out > 1 ? a.stride : 1,
+            {}};  // one output has no neighbour, however far the next would be
+    for (int64_t k = 0; k < a.kernel; ++k) r.offset.push_back(k * a.dilation - a.before);
     return r;
 }
 
 Reach joint_reach(std::span<const Reach* const> parts) {
-    Reach all{0, 1, 0, parts[0]->step, {}, {}};
+    Reach all{1, 0, parts[0]->step, {}};
     for (const Reach* part : parts) {
         all.count = std::max(all.count, part->count);
         if (part->offset.empty()) continue;

@@ -22,11 +22,10 @@ const ConvolutionTable<T>& convolution_kernels() {
     return of_type<T>(convolution_f32, convolution_f64)();
 }
 
-/// Along one axis: output first + t·every, t < count, reads source[t·step + offset[k]] for its taps
-/// tap[k] of the kernel.
+/// Along one axis: outputs every so many apart, the t-th of `count` reads source[t·step + offset[k]] with its k-th tap.
 struct Reach {
-    int64_t first, every, count, step;
-    std::vector<int64_t> tap, offset;
+    int64_t every, count, step;
+    std::vector<int64_t> offset;
     int64_t low() const { return offset.front() < offset.back() ? offset.front() : offset.back(); }
     int64_t high() const { return offset.front() < offset.back() ? offset.back() : offset.front(); }
 };

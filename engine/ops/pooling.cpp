@@ -19,12 +19,13 @@ namespace {
 /// body(i, walk) for every plane i of x, shared out among threads.
 template <class T, class Body>
 void for_planes(const ConvolutionAttrs& windows, const Tensor& x, Body body) {
+    if (x.size(0) * x.size(1) == 0) return;
     const cpu::Reach down = cpu::forward_reach(windows.axis[0]),
                      across = cpu::forward_reach(windows.axis[1]);
     const int64_t size[] = {windows.axis[0].in, windows.axis[1].in};
     const cpu::Area all{{0, 0}, {down.count, across.count}};
     const cpu::Tiling tiling(down, across, size, all);
-    const int64_t taps = int64_t(down.tap.size() * across.tap.size());
+    const int64_t taps = int64_t(down.offset.size() * across.offset.size());
     const int64_t cost = size[0] * size[1] / 8 + all.count() * taps / 4;
     parallel_for(x.size(0) * x.size(1), grain_for(cost), [&](int64_t begin, int64_t end) {
         Scratch scratch;

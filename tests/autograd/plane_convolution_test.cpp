@@ -6,6 +6,7 @@
 
 #include "autograd/functions.h"
 #include "autograd/tape.h"
+#include "engine/memory.h"
 #include "engine/random.h"
 #include "tests/support/bits.h"
 #include "tests/support/every_isa.h"
@@ -114,4 +115,35 @@ TEST_CASE("gradients of depthwise weights are sums over shifted planes, of taps 
                     CHECK(max(abs(reshape(got, {3}) - want)).item<double>() < 1e-11);
                 }
         }
+}
+
+TEST_CASE("strides and kernels of any size cost what their outputs do") {
+    const auto peak_of = [](auto run) {
+        reset_peak_memory();
+        const size_t before = memory_stats().live;
+        const Tensor y = run();
+        return double(memory_stats().peak - before) / (1 << 20);
+    };
+    const Tensor line = randn(Key{1, 1}, Shape{1, 1, 5}), taps = randn(Key{1, 2}, Shape{1, 1, 3}),
+                 plane = Tensor::ones({1, 1, 600, 600});
+    constexpr int64_t far = (int64_t{1} << 31) - 1;
+    CHECK(peak_of([&] { return conv1d(line, taps, {}, far); }) < 1);
+    CHECK(peak_of([&] { return max_pool1d(line, 2, far); }) < 1);
+    CHECK(peak_of([&] { return avg_pool1d(line, 2, far); }) < 1);
+    CHECK(peak_of([&] { return conv_transpose1d(line, taps, {}, 1000000); }) < 33);  // of 4000003
+    CHECK(peak_of([&] {
+              return conv_transpose1d(line.view({0, 1, 5}, {5, 5, 1}, 0), taps, {}, far);
+          }) < 1);
+    CHECK(peak_of([&] {
+              return max_pool1d(line.view({0, 1, 5}, {5, 5, 1}, 0), far, 0, {far - 1});
+          }) < 1);
+    // Nearly a plane, so that it is no mean: as many remainders as elements.
+    Tape tape;
+    const Var x = tape.watch(plane);
+    const Var y = avg_pool2d(x, {599}, {600}, {0}, false);
+    Tensor dx;
+    CHECK(peak_of([&] { return dx = tape.gradient(y, {x})[0]; }) < 24);
+    CHECK(max(abs(slice(slice(dx, 2, 0, 599), 3, 0, 599) * (599.0 * 599) - 1)).item<float>() <
+          1e-5f);
+    CHECK(max(abs(slice(dx, 2, 599, 600))).item<float>() == 0);
 }
