@@ -61,22 +61,20 @@ std::vector<Alike> apart(const ConvolutionAxis& a) {
 template <class T>
 const T* gather_weights(const ConvolutionSizes& s, const Correlation<T>& c, const T* w,
                         Scratch& scratch) {
-    const int64_t downs = int64_t(c.first[0].size()), steps = s.to * c.taps(),
-                  size = int64_t(c.first[1].size()) * steps;
+    const int64_t downs = int64_t(c.first[0].size()), acrosses = int64_t(c.first[1].size()),
+                  steps = s.to * c.taps();
     T* const weights = scratch.take<T>(s.groups * c.rows() * steps);
-    parallel_each(s.groups * downs * s.from, grain_for(size), [&](int64_t row) {
-        const int64_t i = row % s.from, g = row / (s.from * downs),
-                      r = c.first[0][size_t(row / s.from % downs)];
-        T* to = weights + row * size;
-        std::vector<int64_t> at(size_t(c.taps()));
-        for (int64_t q : c.first[1]) {
-            auto next = at.begin();
-            for (int64_t u : c.down.offset)
-                for (int64_t v : c.across.offset)
-                    *next++ = tap_of(s.axis[0], r, u) * s.axis[1].kernel + tap_of(s.axis[1], q, v);
-            for (int64_t o = 0; o < s.to; ++o)
-                for (int64_t k : at) *to++ = w[((g * s.to + o) * s.from + i) * s.taps() + k];
-        }
+    parallel_each(s.groups * c.rows(), grain_for(steps), [&](int64_t row) {
+        const int64_t q = c.first[1][size_t(row % acrosses)], i = row / acrosses % s.from,
+                      r = c.first[0][size_t(row / (acrosses * s.from) % downs)],
+                      g = row / (acrosses * s.from * downs);
+        std::vector<int64_t> at;
+        for (int64_t u : c.down.offset)
+            for (int64_t v : c.across.offset)
+                at.push_back(tap_of(s.axis[0], r, u) * s.axis[1].kernel + tap_of(s.axis[1], q, v));
+        T* to = weights + row * steps;
+        for (int64_t o = 0; o < s.to; ++o)
+            for (int64_t k : at) *to++ = w[((g * s.to + o) * s.from + i) * s.taps() + k];
     });
     return weights;
 }

@@ -91,9 +91,10 @@ std::vector<Area> cut(const Reach& down, const Reach& across, const int64_t sour
     const int64_t n = axis == 0 ? down.count : across.count;
     int64_t parts = std::clamp<int64_t>(wanted, 1, n);
     const auto area = [&](int64_t i) {
+        const int64_t whole = axis == 1 && n / parts >= 32 ? 32 : 1;  // columns of the widest panel
         Area a{{0, 0}, {down.count, across.count}};
-        a.begin[axis] = i * n / parts;
-        a.end[axis] = (i + 1) * n / parts;
+        a.begin[axis] = i * n / parts / whole * whole;
+        if (i + 1 < parts) a.end[axis] = (i + 1) * n / parts / whole * whole;
         return a;
     };
     while (parts < n && planes * Tiling(down, across, source, area(parts - 1)).plane() > most)
