@@ -65,9 +65,9 @@ const T* gather_weights(const ConvolutionSizes& s, const Correlation<T>& c, cons
                   steps = s.to * c.taps();
     T* const weights = scratch.take<T>(s.groups * c.rows() * steps);
     parallel_each(s.groups * c.rows(), grain_for(steps), [&](int64_t row) {
-        const int64_t q = c.first[1][size_t(row % acrosses)], i = row / acrosses % s.from,
-                      r = c.first[0][size_t(row / (acrosses * s.from) % downs)],
-                      g = row / (acrosses * s.from * downs);
+        const int64_t q = c.first[1][size_t(row % acrosses)],
+                      r = c.first[0][size_t(row / acrosses % downs)],
+                      i = row / (acrosses * downs) % s.from, g = row / c.rows();
         std::vector<int64_t> at;
         for (int64_t u : c.down.offset)
             for (int64_t v : c.across.offset)
@@ -142,7 +142,10 @@ void convolve_transpose(const ConvolutionSizes& s, const T* y, const T* w, const
                              nullptr,
                              bias,
                              x};
-            c.weights = gather_weights(s, c, w, scratch);
+            // Windows side by side: rows in the order of the kernel's taps.
+            c.turned = s.axis[0].dilation * s.axis[1].dilation == 1 && c.taps() == 1 &&
+                       c.rows() == s.from * s.taps();
+            c.weights = c.turned ? w : gather_weights(s, c, w, scratch);
             read += int64_t(down.first.size() * across.first.size());
             parts.push_back(std::move(c));
         }

@@ -80,7 +80,7 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
     const auto compute = [&](int64_t group, int64_t c0, int64_t c1, int64_t o0, int64_t o1) {
         const int64_t channels = c1 - c0, columns = channels * s.taps();
         const std::vector<Area> areas =
-            cut(down, across, size, channels, 1, tile_bytes / int64_t(sizeof(T)));
+            cut(down, across, size, channels, 0, 1, tile_bytes / int64_t(sizeof(T)));
         Scratch scratch;
         int64_t* const offsets = scratch.take<int64_t>(columns);
         const int64_t most = std::max<int64_t>(8, panel_bytes / (nr * int64_t(sizeof(T))));

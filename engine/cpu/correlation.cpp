@@ -16,15 +16,16 @@ struct PackedWeights {
     int64_t rows, k, depth, blocks, size;
     T* data;
 
-    PackedWeights(Scratch& scratch, const GemmTable<T>& table, const T* weights, int64_t groups,
-                  int64_t m, int64_t steps)
-        : rows(m), k(steps), depth(panel_depth<T>(steps, table.nr)) {
+    PackedWeights(Scratch& scratch, const GemmTable<T>& table, const Correlation<T>& x)
+        : rows(x.rows()), k(x.from * x.taps()), depth(panel_depth<T>(k, table.nr)) {
         blocks = (k + depth - 1) / depth;
         size = rows * depth + table.lanes;
-        data = scratch.take<T>(groups * blocks * size);
-        parallel_each(groups * blocks, grain_for(rows * depth), [&](int64_t i) {
+        const int64_t row = x.turned ? 1 : k, step = x.turned ? rows : 1;
+        data = scratch.take<T>(x.groups * blocks * size);
+        parallel_each(x.groups * blocks, grain_for(rows * depth), [&](int64_t i) {
             const int64_t p = i % blocks * depth;
-            table.pack_rows(rows, std::min(depth, k - p), weights + i / blocks * rows * k + p, k, 1,
+            table.pack_rows(rows, std::min(depth, k - p),
+                            x.weights + i / blocks * rows * k + p * step, row, step,
                             data + i * size);
         });
     }
@@ -85,16 +86,16 @@ void correlate_planes(std::span<const Correlation<T>> parts) {
 
 template <class T>
 void correlate(const Correlation<T>& x) {
-    const int64_t k = x.from * x.taps(), m = x.rows(), many = int64_t(x.first[1].size()),
+    const int64_t k = x.from * x.taps(), m = x.rows(), each = m / std::max<int64_t>(x.to, 1),
                   channels = x.groups * x.to;
     if (x.batch * channels * x.down.count * x.across.count == 0) return;
     if (k == 0) return fill_planes(x.batch * channels, channels, x.plane(), x.bias, x.out);
     const GemmTable<T>& table = gemm_kernels<T>();
     Scratch shared;
-    const PackedWeights<T> weights(shared, table, x.weights, x.groups, m, k);
+    const PackedWeights<T> weights(shared, table, x);
     const int64_t threads = thread_count(), pairs = x.batch * x.groups;
     const std::vector<Area> areas =
-        cut(x.down, x.across, x.source_size, std::max(x.from, m / 4),
+        cut(x.down, x.across, x.source_size, x.from, x.in_place() ? 0 : m,
             threads == 1 ? 1 : (4 * threads + pairs - 1) / pairs, tile_bytes / int64_t(sizeof(T)));
     const int64_t nr = table.nr;
     const auto compute = [&](int64_t entry, int64_t group, const Area& area) {
@@ -121,7 +122,7 @@ void correlate(const Correlation<T>& x) {
                 T* const c = (outputs ? outputs : first + origin) + p;
                 if (b == 0 && x.bias)
                     for (int64_t i = 0; i < m; ++i)
-                        std::fill_n(c + i * c_row, n, x.bias[group * x.to + i / many % x.to]);
+                        std::fill_n(c + i * c_row, n, x.bias[group * x.to + i / each]);
                 const int64_t run_count = tiling.runs(p, n, runs);
                 convolution_kernels<T>().pack_columns(tile, offsets + b * weights.depth, depth,
                                                       runs, run_count, int(panel_width(table, n)),

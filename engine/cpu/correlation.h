@@ -29,16 +29,16 @@ template <class T>
 struct Correlation {
     int64_t batch, groups, from, to;  // channels for each group
     Reach down, across;
-    std::vector<int64_t>
-        first[2];  // outputs of each axis at which reaches begin: weights of its own for each pair
+    // Of each axis, the outputs at which reaches begin: each pair has weights of its own.
+    std::vector<int64_t> first[2];
     int64_t source_size[2], out_size[2];
     const T* source;
-    const T* weights;  // (groups, first[0], to, first[1], from, taps of the reach), row-major
+    const T* weights;  // (groups, rows, from·taps) row-major: rows (to, first[0], first[1])
     const T* bias;     // (groups·to), or null for zeros
     T* out;
+    bool turned = false;  // weights are (groups, from·taps, rows)
 
     int64_t taps() const { return int64_t(down.offset.size() * across.offset.size()); }
-    /// Of a group's weights.
     int64_t rows() const { return int64_t(first[0].size() * first[1].size()) * to; }
     bool in_place() const { return down.every == 1 && across.every == 1; }
     int64_t plane() const { return out_size[0] * out_size[1]; }
@@ -51,8 +51,8 @@ struct Correlation {
         const ConvolutionTable<T>& table = convolution_kernels<T>();
         const int64_t many = int64_t(first[1].size()), begin = area.begin[1] * across.every,
                       left = out_size[1] - begin;
-        for (int64_t f : first[0])
-            for (int64_t i = 0; i < to; ++i, tile += many * area.count())
+        for (int64_t i = 0; i < to; ++i)
+            for (int64_t f : first[0]) {
                 for (int64_t r = 0; r < area.rows(); ++r) {
                     const int64_t row = f + (area.begin[0] + r) * down.every;
                     if (row >= out_size[0]) break;
@@ -70,6 +70,8 @@ struct Correlation {
                         from += area.count();
                     }
                 }
+                tile += many * area.count();
+            }
     }
 };
 

@@ -85,7 +85,7 @@ template void Tiling::fill<float>(const float*, int64_t, float, float*) const;
 template void Tiling::fill<double>(const double*, int64_t, double, double*) const;
 
 std::vector<Area> cut(const Reach& down, const Reach& across, const int64_t source[2],
-                      int64_t planes, int64_t wanted, int64_t most) {
+                      int64_t planes, int64_t rows, int64_t wanted, int64_t most) {
     // Rows are cut; columns only where there is one row, so that an area is one run of outputs.
     const int axis = down.count > 1 ? 0 : 1;
     const int64_t n = axis == 0 ? down.count : across.count;
@@ -97,7 +97,8 @@ std::vector<Area> cut(const Reach& down, const Reach& across, const int64_t sour
         if (i + 1 < parts) a.end[axis] = (i + 1) * n / parts / whole * whole;
         return a;
     };
-    while (parts < n && planes * Tiling(down, across, source, area(parts - 1)).plane() > most)
+    while (parts < n && (planes * Tiling(down, across, source, area(parts - 1)).plane() > most ||
+                         rows * area(parts - 1).count() > 4 * most))
         parts = std::min(n, parts + (parts + 3) / 4);
     std::vector<Area> areas;
     for (int64_t i = 0; i < parts; ++i) areas.push_back(area(i));

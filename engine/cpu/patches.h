@@ -90,9 +90,10 @@ private:
     int64_t begin_, end_, whole_;  // of a row, what is inside the source; from here in whole steps
 };
 
-/// Areas of about equal size: at least `wanted`, and none whose tile exceeds `most` elements unless it is one row.
+/// Areas of about equal size: at least `wanted`, and none whose tile exceeds `most` elements, or whose outputs in `rows`
+/// rows four times as many, unless it is one row.
 std::vector<Area> cut(const Reach& down, const Reach& across, const int64_t source[2],
-                      int64_t planes, int64_t wanted, int64_t most);
+                      int64_t planes, int64_t rows, int64_t wanted, int64_t most);
 
 }  // namespace cpu
 }  // namespace mercer
