@@ -148,6 +148,7 @@ Tensor channel_gradient(const Tensor& from_x, const Tensor& mean, const Tensor& 
 
 std::array<Tensor, 3> BatchNorm::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
+    require_at_least_0(name, "epsilon", attrs.epsilon);
     const Tensor& x = in[0];
     require_floating(name, x);
     channel_shape(name, x.shape());

@@ -72,6 +72,7 @@ template <bool centred>
 std::array<Tensor, 3> RowNorm<centred>::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     require_floating(name, in[0]);
+    require_at_least_0(name, "epsilon", attrs.epsilon);
     const int64_t n = attrs.groups ? in[0].size(2) * in[0].size(3)
                                    : row_length(name, attrs.axes, in[0], in[1], in[2]);
     Rows all(in[0], in[1], n, attrs.groups);

@@ -39,6 +39,12 @@ void require_i64(const char* operation, const char* what, const Tensor& x) {
                          std::string(what) + " must be i64, got " + named(x) + "; use cast");
 }
 
+void require_at_least_0(const char* operation, const char* what, double number) {
+    if (!(number >= 0 && number - number == 0))
+        throw ValueError(
+            operation, std::string(what) + " must be at least 0 and finite, got " + shown(number));
+}
+
 Tensor number_like(const char* operation, double value, DType dtype) {
     const Tensor t = Tensor::scalar(value, dtype);
     // 2^63 is no i64, but the nearest double of the last one.

@@ -12,6 +12,8 @@ MERCER_API void require_floating(const char* operation, const Tensor& x);
 MERCER_API void require_numbers(const char* operation, const Tensor& x);
 /// i64; `what` names the tensor in the message.
 MERCER_API void require_i64(const char* operation, const char* what, const Tensor& x);
+/// ValueError unless `number` is 0 or more, and finite.
+MERCER_API void require_at_least_0(const char* operation, const char* what, double number);
 /// `value` as a scalar of the operand's dtype; ValueError where an integer dtype cannot hold it.
 MERCER_API Tensor number_like(const char* operation, double value, DType dtype);
 /// One dtype for both.

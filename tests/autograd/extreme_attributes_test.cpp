@@ -194,3 +194,18 @@ TEST_CASE("numbers that an integer dtype cannot hold") {
     CHECK(Tensor::scalar(std::nan(""), DType::i32).item<int32_t>() == 0);
     CHECK(Tensor::full({20000}, 0x1p40, DType::i64).data<int64_t>()[19999] == int64_t{1} << 40);
 }
+
+TEST_CASE("epsilon and weights that norms and losses have no meaning for") {
+    const Tensor x = randn(Key{1, 7}, {3, 4}), line = Tensor::ones({4}), y = Tensor::ones({3, 4});
+    for (double epsilon : {-1e-5, double(INFINITY), double(NAN)}) {
+        refused<ValueError>([&](const auto& v) { return layer_norm(v, {}, {}, epsilon); }, x);
+        refused<ValueError>([&](const auto& v) { return rms_norm(v, {}, epsilon); }, x);
+        refused<ValueError>([&](const auto& v) { return group_norm(v, 2, {}, {}, epsilon); }, x);
+        refused<ValueError>([&](const auto& v) { return batch_norm(v, {}, {}, epsilon); }, x);
+        refused<ValueError>(
+            [&](const auto& v) { return batch_norm_inference(v, line, line, {}, {}, epsilon); }, x);
+    }
+    for (double weight : {0.0, -1.0, double(INFINITY), double(NAN)})
+        refused<ValueError>([&](const auto& v) { return bce_with_logits(v, y, weight); }, x);
+    CHECK(all(isfinite(layer_norm(x, {}, {}, 0))).item<bool>());
+}
