@@ -25,7 +25,9 @@
     function monthDate(decimal) {
         const year = Math.floor(decimal + 0.02);
         const month = Math.max(0, Math.min(11, Math.floor((decimal - year) * 12 + 0.25)));
-        return new Date(Date.UTC(year, month, 1));
+        const date = new Date(Date.UTC(2000, month, 1));
+        date.setUTCFullYear(year);  // Date.UTC takes the years 0 to 99 for 1900 to 1999
+        return date;
     }
     kit.prepareTime = function (series) {
         series.monthly = (series.cadence || "month") === "month";
@@ -122,7 +124,7 @@
             tools: figure.append("div"), body: figure.append("div").attr("class", "chart-body"),
             foot: figure.append("div"), legend: options.legend, width: 0,
         };
-        if (options.caption) figure.append("figcaption").html(options.caption);
+        if (options.caption) figure.append("figcaption").text(options.caption);
         button.on("click", () => kit.saveSvg(chart));
         chart.draw = function () {
             chart.body.selectAll("svg.plot").remove();

@@ -121,6 +121,7 @@ class PageVisit:
 
     def __init__(self, driver, path):
         self.driver = driver
+        self.path = path
         self.url = pathlib.Path(path).resolve().as_uri()
         self.data = {}
         self.charts = 0

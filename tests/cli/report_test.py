@@ -10,12 +10,14 @@ What the page should show is worked out here from the JSON in #data, not by the 
 
 import json
 import math
+import pathlib
 import re
 import sys
+import tempfile
 import time
 
 from page_visit import ALPHABET, PageVisit, main
-from report_mutations import MUTATIONS
+from report_mutations import MUTATIONS, with_data
 
 try:
     from selenium.webdriver.common.action_chains import ActionChains
@@ -93,9 +95,9 @@ class Visit(PageVisit):
     def steps(self):
         return [[self.check_loading, self.check_console, self.check_network], [self.check_charts],
                 [self.check_lines, self.check_data, self.check_table, self.check_loss],
-                [self.check_hover], [self.check_primer], [self.check_export],
+                [self.check_hover], [self.check_primer, self.check_years], [self.check_export],
                 [self.check_legend], [self.check_heat_maps],
-                [self.check_console, self.check_network]]
+                [self.check_console, self.check_network], [self.check_names]]
 
     def wanted_charts(self):
         return ["primer"] + [f"{s['id']}-{kind}" for s in self.series() for kind in PER_SERIES]
@@ -274,6 +276,30 @@ class Visit(PageVisit):
             self.hover(map_, 0.4, 0.5)
             if self.find(insight)[0].text != said[1]:
                 yield f"{s['id']}: a click on the heat map does not hold its row"
+
+    def check_years(self):
+        said = self.js("const s = {time: [99.2083]}; window.mercerKit.prepareTime(s); return s.when(0)")
+        if said != "March 0099":
+            yield f"March of the year 99 is called {said}"
+
+    def check_names(self):
+        """Names come from files of whoever: the page shows them and runs nothing. (Last: it opens a copy.)"""
+        def rename(data):
+            for s in data["series"]:
+                s.update({key: f'<b class="injected">{key}</b>' for key in ("name", "unit", "provenance")})
+                for model in s["models"]:
+                    model.update({key: f'<b class="injected">{key}</b>' for key in ("name", "detail")})
+        page = pathlib.Path(self.path).read_text(encoding="utf-8")
+        with tempfile.NamedTemporaryFile("w", suffix=".html", encoding="utf-8") as copy:
+            copy.write(with_data(rename)(page))
+            copy.flush()
+            self.driver.get(pathlib.Path(copy.name).as_uri())
+            count = len(self.find('figure[data-rendered="true"]'))
+            if count != len(self.wanted_charts()):
+                yield f"with names that are markup, {count} charts are drawn"
+            for element in self.find(".injected"):
+                where = self.js("return arguments[0].closest('figure, section, body').outerHTML", element)
+                yield f"a name of the data became markup in {where[:200]}"
 
     def check_primer(self):
         curve = 'return document.querySelector(\'[data-chart="primer"] path.fit\')' \
