@@ -39,20 +39,27 @@ public:
         });
     }
 
-    Filter filter(const std::string& field, const Json& value) const {
+    // `joins` stand around it: what nests without end would exhaust the stack.
+    Filter filter(const std::string& field, const Json& value, int joins = 0) const {
         if (value.is_object() && value.size() == 1)
             for (const description::Join& join : description::joins())
                 if (value.begin().key() == join.name)
-                    return joined(join, field + "." + std::string(join.name), *value.begin());
+                    return joined(join, field + "." + std::string(join.name), *value.begin(),
+                                  joins);
         return part(description::filters(), "filter", field, value);
     }
 
 private:
-    Filter joined(const description::Join& join, const std::string& field, const Json& list) const {
+    static constexpr int deepest = 64;
+
+    Filter joined(const description::Join& join, const std::string& field, const Json& list,
+                  int joins) const {
+        if (joins == deepest)
+            refuse(field.substr(0, 60) + "…", "filters nest more than 64 deep; nest fewer");
         if (!list.is_array() || list.empty()) refuse(field, "must be a list of filters");
         std::vector<Filter> of;
         for (size_t i = 0; i < list.size(); ++i)
-            of.push_back(filter(field + "[" + std::to_string(i) + "]", list[i]));
+            of.push_back(filter(field + "[" + std::to_string(i) + "]", list[i], joins + 1));
         return naming(field, [&] { return join.make(of); });
     }
 
@@ -101,21 +108,21 @@ private:
         return value.is_array() ? !value.empty() && holds_flags(value[0]) : value.is_boolean();
     }
 
-    static Shape flatten(const std::string& field, const Json& value,
-                         std::vector<double>& numbers) {
+    static Shape flatten(const std::string& field, const Json& value, std::vector<double>& numbers,
+                         int axes = 0) {
         if (value.is_number() || value.is_boolean()) {
             numbers.push_back(value.is_boolean() ? double(value.get<bool>()) : value.get<double>());
             return {};
         }
         if (!value.is_array())
             refuse(field, "must be the name of an input, a number, or a list of numbers");
+        if (axes == 2) refuse(field, "has more than two axes; give it as an input");
         Shape out;
         for (size_t i = 0; i < value.size(); ++i) {
-            const Shape one = flatten(field, value[i], numbers);
+            const Shape one = flatten(field, value[i], numbers, axes + 1);
             if (i > 0 && !(one == out)) refuse(field, "has rows of unequal lengths");
             out = one;
         }
-        if (out.rank() > 1) refuse(field, "has more than two axes; give it as an input");
         Shape shape{int64_t(value.size())};
         for (int a = 0; a < out.rank(); ++a) shape.push_back(out[a]);
         return shape;

@@ -177,6 +177,15 @@ for attrs, says in [
     run({**attend, "attrs": attrs}, 3, says, "smoother.safetensors")
 out = run({**attend, "attrs": {"kernel": {"polynomial": {"degree": 2**31 - 1, "scale": 0, "offset": 1}}}}, source="smoother.safetensors")
 check(out["o"][2] == [2.0] * 3, "a power of any degree takes a moment")
+# Nesting that would exhaust the stack is refused; as much as anyone writes is not.
+def nested(depth):
+    return '{"op": "visible", "inputs": {"q": "q", "k": "k"}, "attrs": {"filter": %s"causal"%s}, "outputs": {"out": "o"}}' % (
+        '{"and": [' * depth, "]}" * depth)
+run(nested(10000), 3, "filters nest more than 64 deep", "smoother.safetensors")
+run(nested(65), 3, "attrs.filter.and[0]", "smoother.safetensors")
+check(run(nested(64), source="smoother.safetensors")["o"][1][-2:] == [3, 3], "64 joins")
+run('{"op": "attend", "inputs": {"q": "q", "k": "k", "v": "v"}, "outputs": {"out": "o"}, "attrs": {"kernel": {"nadaraya_watson": {"bandwidth": %s}}}}'
+    % ("[" * 200000 + "1" + "]" * 200000), 3, "attrs.kernel.nadaraya_watson.bandwidth: has more than two axes", "smoother.safetensors")
 for change, says in [
         ({"inputs": {"q": "q", "k": "k"}}, "[attend] argument 'v' is missing"), ({"inputs": {"q": "q", "k": "k", "v": "v", "h": "h"}}, "inputs.h: no part of attrs uses it"),
         ({"inputs": {"q": "q", "k": "k", "v": "v", "m": "m"}, "attrs": {"filter": {"mask": {"seen": "m"}}}}, "the mask (1,2,3,3) is not for scores (1,1,3,3)"),

@@ -69,8 +69,8 @@ MUTATIONS = [
     ("a heat map that ignores the head", lambda page: page.replace(
         "kit.weights(series, state.model, state.head)", 'kit.weights(series, state.model, "mean")'),
      "looks like"),
-    ("years of the wrong century", lambda page: page.replace("date.setUTCFullYear(year)", "date.setUTCFullYear(1900 + year)"),
-     "March of the year 99"),
+    ("years of the wrong century", lambda page: page.replace(
+        "date.setUTCFullYear(year)", "date.setTime(Date.UTC(year, month, 1))"), "March of the year 99"),
     ("names that become markup", lambda page: page.replace(
         'append("figcaption").text(options.caption)', 'append("figcaption").html(options.caption)'),
      "became markup"),
