@@ -8,6 +8,7 @@
 #include "cli/demo_report.h"
 #include "cli/files.h"
 #include "cli/progress.h"
+#include "cli/report/report.h"
 #include "engine/trace.h"
 #include "models/tasks/comparison.h"
 
@@ -54,10 +55,10 @@ void print_table(const Comparison& c) {
 
 void run_demo(const DemoOptions& options) {
     const auto started = std::chrono::steady_clock::now();
-    require_writable("the report", "--out", options.out);
+    require_writable("demo --out", options.out);
     Trace trace;
     if (!options.trace.empty()) {
-        require_writable("the profile", "--trace", options.trace);
+        require_writable("demo --trace", options.trace);
         trace.start();
     }
     std::vector<Comparison> results;
@@ -72,17 +73,16 @@ void run_demo(const DemoOptions& options) {
             }));
     }
     line.clear();
-    if (trace.running()) {
-        trace.stop();
-        trace.write_chrome(options.trace);
-    }
+    if (trace.running()) trace.stop();
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     const nlohmann::json report =
         demo_report(results, {options.command, options.seed, options.epochs, seconds});
-    save_report(options.out, report, Page::report);
+    write_report(options.out, report);
     for (const Comparison& c : results) print_table(c);
     std::printf("%s\n", options.out.c_str());
+    // Last: a trace that fails should not cost the results.
+    if (!options.trace.empty()) trace.write_chrome(options.trace);
 }
 
 }  // namespace mercer::cli

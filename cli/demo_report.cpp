@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/files.h"
+#include "cli/report/report.h"
 
 namespace mercer::cli {
 namespace {

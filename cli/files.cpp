@@ -1,12 +1,9 @@
 #include "cli/files.h"
 
-#include <unistd.h>
-
 #include <ctime>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
-#include "engine/error.h"
+#include "engine/io/atomic_file.h"
 #include "engine/isa.h"
 #include "engine/parallel.h"
 
@@ -24,12 +21,9 @@ std::string now() {
 
 }  // namespace
 
-void require_writable(const char* what, const char* option, const std::filesystem::path& file) {
-    const auto parent = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-    if (access(parent.c_str(), W_OK) != 0 || std::filesystem::is_directory(file))
-        throw IoError("demo", std::string(what) + " cannot be written to " + file.string() +
-                                  "; name a file in a folder that exists and is writable with " +
-                                  option);
+void require_writable(const std::string& option, const std::filesystem::path& file) {
+    // Its temporary is made and taken away again: all that writing needs, but for the room.
+    const io::AtomicFile probe(option, file);
 }
 
 nlohmann::json provenance(const std::string& command, double seconds) {
@@ -38,16 +32,6 @@ nlohmann::json provenance(const std::string& command, double seconds) {
         {"generated", now()},
         {"command", command},
         {"machine", {{"isa", name_of(isa())}, {"threads", thread_count()}, {"seconds", seconds}}}};
-}
-
-void save_report(const std::filesystem::path& path, const nlohmann::json& data, Page page) {
-    try {
-        write_report(path, data, page);
-    } catch (const Error&) {
-        throw;
-    } catch (const std::runtime_error& error) {
-        throw IoError("demo", error.what());
-    }
 }
 
 }  // namespace mercer::cli

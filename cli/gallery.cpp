@@ -125,10 +125,10 @@ Json gallery_data(const io::TensorMap& inputs, Progress& line) {
 
 void run_gallery(const GalleryOptions& options) {
     const auto started = std::chrono::steady_clock::now();
-    require_writable("the page", "--out", options.out);
+    require_writable("smoothers --out", options.out);
     const io::TensorMap inputs = gallery_inputs();
     if (!options.inputs.empty()) {
-        require_writable("the inputs", "--inputs", options.inputs);
+        require_writable("smoothers --inputs", options.inputs);
         io::write_safetensors(options.inputs, inputs);
     }
     Progress line(options.quiet);
@@ -141,7 +141,7 @@ void run_gallery(const GalleryOptions& options) {
                  {"groups", gallery_data(inputs, line)}};
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - started;
     page.update(provenance(options.command, spent.count()));
-    save_report(options.out, page, Page::gallery);
+    write_report(options.out, page, Page::gallery);
     std::printf("%s\n", options.out.c_str());
 }
 

@@ -1,5 +1,6 @@
 // The program `mercer`. stdout is data, stderr is progress and errors.
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -134,6 +135,7 @@ int parse_and_run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     using namespace mercer;
+    std::signal(SIGXFSZ, SIG_IGN);  // a write above the limit fails and says so
     try {
         return cli::parse_and_run(argc, argv);
     } catch (const FormatError& error) {

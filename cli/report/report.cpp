@@ -1,17 +1,13 @@
 #include "cli/report/report.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
-#include <system_error>
 
 #include "cli/report/assets.h"
+#include "engine/io/atomic_file.h"
 
 namespace mercer::cli {
 namespace {
@@ -92,11 +88,6 @@ std::string html_text(std::string_view text) {
     return escaped;
 }
 
-[[noreturn]] void fail(const std::filesystem::path& path, std::string_view what, int reason) {
-    throw std::runtime_error("cannot " + std::string(what) + " " + path.string() + ": " +
-                             std::generic_category().message(reason));
-}
-
 }  // namespace
 
 std::string render_report(const json& data, Page which) {
@@ -150,28 +141,9 @@ std::string render_report(const json& data, Page which) {
 
 void write_report(const std::filesystem::path& path, const json& data, Page page) {
     const std::string html = render_report(data, page);
-    std::filesystem::path draft = path;
-    draft += ".part-" + std::to_string(::getpid());
-
-    errno = 0;
-    std::ofstream out(draft, std::ios::binary | std::ios::trunc);
-    if (!out) {
-        fail(path, "write the report", errno);
-    }
-    out.write(html.data(), static_cast<std::streamsize>(html.size()));
-    out.close();
-    std::error_code ignored;
-    if (!out) {
-        const int reason = errno;
-        std::filesystem::remove(draft, ignored);
-        fail(path, "write the report", reason != 0 ? reason : EIO);
-    }
-    std::error_code renamed;
-    std::filesystem::rename(draft, path, renamed);
-    if (renamed) {
-        std::filesystem::remove(draft, ignored);
-        fail(path, "write the report", renamed.value());
-    }
+    io::AtomicFile file("write_report", path);
+    file.write(html);
+    file.commit();
 }
 
 json pack_attention(std::span<const float> weights, std::size_t heads, std::size_t n,

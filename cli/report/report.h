@@ -17,8 +17,7 @@ enum class Page { report, gallery };
 /// Throws std::runtime_error where `data` is not an object.
 std::string render_report(const nlohmann::json& data, Page page = Page::report);
 
-/// Renders `data` into `path`: a temporary file beside it, then a rename, so that a reader finds
-/// the old report or the new one. Throws std::runtime_error naming the path and the reason.
+/// Renders `data` into `path`, whole or not at all. Throws IoError naming the path and the reason.
 void write_report(const std::filesystem::path& path, const nlohmann::json& data,
                   Page page = Page::report);
 

@@ -2,13 +2,14 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <streambuf>
 #include <vector>
 
 #include "engine/error.h"
+#include "engine/io/atomic_file.h"
 #include "engine/trace_recording.h"
 
 namespace mercer {
@@ -24,6 +25,24 @@ std::string full_name(const TraceEvent& e) {
 std::string quoted(const std::string& text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
+
+// A stream's bytes into a file that appears whole or not at all.
+class FileBuffer : public std::streambuf {
+public:
+    explicit FileBuffer(io::AtomicFile& file) : file_(file) {}
+
+private:
+    std::streamsize xsputn(const char* text, std::streamsize bytes) override {
+        file_.write(text, size_t(bytes));
+        return bytes;
+    }
+    int_type overflow(int_type c) override {
+        const char one = traits_type::to_char_type(c);
+        file_.write(&one, 1);
+        return c;
+    }
+    io::AtomicFile& file_;
+};
 
 // Nanoseconds as microseconds, exactly.
 std::string time_of(int64_t ns) {
@@ -102,11 +121,12 @@ void Trace::write_chrome(std::ostream& out) const {
 }
 
 void Trace::write_chrome(const std::filesystem::path& file) const {
-    std::ofstream out(file, std::ios::binary);
-    if (!out) throw IoError("write_chrome", "cannot open " + file.string() + " for writing");
+    io::AtomicFile whole("write_chrome", file);
+    FileBuffer buffer(whole);
+    std::ostream out(&buffer);
+    out.exceptions(std::ios::badbit);  // so that the file's own error, which names it, gets out
     write_chrome(out);
-    out.close();
-    if (!out) throw IoError("write_chrome", "cannot write " + file.string());
+    whole.commit();
 }
 
 std::vector<TraceRow> Trace::summary() const {

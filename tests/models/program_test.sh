@@ -8,8 +8,8 @@ cd "$work" || exit 1
 faults=0
 
 fault() {
-    echo "FAILED: $1"
-    sed 's/^/    /' out err
+    echo "FAILED: ${1:0:300}"
+    cut -c 1-300 out err | sed 's/^/    /'
     faults=$((faults + 1))
 }
 
@@ -84,6 +84,35 @@ head -n 5 own.csv >short.csv
 expect 3 demo --data short.csv; holds err "cannot be split"
 expect 5 demo --data absent.csv; holds err "absent.csv"
 expect 5 demo --out absent/report.html; empty out; holds err "absent/report.html"
+
+# Output files are written whole, where they may be; links and modes stay, devices and pipes are refused before the work.
+# (No test writes to /dev/null: a program that replaced it would break the machine.)
+made=(demo --data own.csv --epochs 1 --quiet)
+mkfifo pipe
+echo precious >kept
+ln -s kept link
+ln -s loop loop
+chmod 640 kept
+for option in --out --trace; do
+    for file in pipe loop absent/file . "$(printf 'n%.0s' {1..300})" "$(printf 'n%.0s' {1..4200})"; do
+        expect 5 "${made[@]}" "$option" "$file"; empty out; holds err "[demo $option]"
+    done
+    expect 0 "${made[@]}" "$option" link
+    if [[ ! -L link || ! -p pipe || $(stat -c %a kept) != 640 ]]; then fault "$option changed a link, a pipe or a mode"; fi
+    if grep -q precious kept; then fault "$option did not write through the link"; fi
+    echo precious >kept
+    expect 0 "${made[@]}" "$option" "$(printf 'n%.0s' {1..255})"
+done
+if ((UID)); then
+    chmod 440 kept
+    expect 5 "${made[@]}" --out kept; holds kept precious; holds err "kept"
+fi
+# What does not fit leaves what was there; the report is written before the trace.
+(ulimit -f 1; expect 5 "${made[@]}" --out kept; holds kept precious; holds err "kept"; exit "$faults") || faults=$?
+(ulimit -f 600; expect 5 demo --data own.csv --epochs 100 --quiet --out first.html --trace kept; holds kept precious
+    holds err "kept"; holds out "own (units)"; exit "$faults") || faults=$?
+if [[ ! -s first.html ]]; then fault "a failing trace cost the report"; fi
+if compgen -G ".*.tmp" >/dev/null; then fault "a temporary file is left behind"; fi
 
 if [[ -w /dev/full ]]; then
     "$mercer" info >/dev/full 2>err
