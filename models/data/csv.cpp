@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iterator>
+#include <optional>
+
+#include "models/data/text.h"
 
 namespace mercer {
 namespace {
@@ -12,9 +13,12 @@ namespace {
 // What a message can show of a field.
 std::string shown(std::string_view field) {
     constexpr size_t longest = 40;
-    std::string out = "“";
-    for (const char c : field.substr(0, longest)) out += (c == '\n' || c == '\r') ? ' ' : c;
-    return out + (field.size() > longest ? "…”" : "”");
+    std::string start(field.substr(0, longest));
+    if (field.size() > longest)  // not within a character
+        while (!start.empty() && (uint8_t(field[start.size()]) & 0xc0) == 0x80) start.pop_back();
+    std::ranges::replace_if(
+        start, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    return "“" + printable(start) + (field.size() > longest ? "…”" : "”");
 }
 
 struct Reader {
@@ -110,22 +114,23 @@ Csv Csv::parse(std::string_view text, std::string name) {
 }
 
 Csv Csv::read(const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file || std::filesystem::is_directory(path))
-        throw IoError(
-            "csv",
-            path.string() + ": the file cannot be opened; check that it exists and may be read");
-    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (file.bad()) throw IoError("csv", path.string() + ": reading failed");
-    return parse(text, path.string());
+    return parse(read_text("csv", path), path.string());
 }
 
 size_t Csv::column(std::string_view name) const {
+    constexpr size_t most = 8;
+    std::optional<size_t> found;
     std::string known;
     for (size_t i = 0; i < header_.size(); ++i) {
-        if (header_[i] == name) return i;
-        known += (i ? ", " : "") + shown(header_[i]);
+        if (i < most) known += (i ? ", " : "") + shown(header_[i]);
+        if (header_[i] != name) continue;
+        if (found)
+            throw FormatError("csv", name_ + ", line 1: found two columns called " + shown(name) +
+                                         ", expected one");
+        found = i;
     }
+    if (found) return *found;
+    if (header_.size() > most) known += " and " + std::to_string(header_.size() - most) + " more";
     throw FormatError("csv", name_ + ", line 1: found the columns " + known +
                                  ", expected one called " + shown(name));
 }
@@ -142,8 +147,8 @@ double Csv::number(size_t row, size_t column) const {
 
 void Csv::refuse(size_t row, size_t column, const std::string& expected) const {
     throw FormatError("csv", name_ + ", line " + std::to_string(rows_[row].line) + ", column " +
-                                 std::to_string(column + 1) + " (" + header_[column] + "): found " +
-                                 shown(text(row, column)) + ", expected " + expected);
+                                 std::to_string(column + 1) + " (" + printable(header_[column]) +
+                                 "): found " + shown(text(row, column)) + ", expected " + expected);
 }
 
 }  // namespace mercer

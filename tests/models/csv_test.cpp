@@ -8,6 +8,8 @@
 #include <fstream>
 #include <locale>
 
+#include "models/data/text.h"
+
 using namespace mercer;
 
 namespace {
@@ -101,6 +103,28 @@ TEST_CASE("refusals say where, what was found and what was expected") {
     has(refusal("value\n" + std::string(500, 'x') + "\n", true), "x…”");
 }
 
+TEST_CASE("a column that is not one") {
+    has(refusal("value,month,value\n1,2,3\n", true),
+        "a.csv, line 1: found two columns called “value”, expected one");
+    std::string many = "c0";
+    for (int i = 1; i < 1000; ++i) many += ",c" + std::to_string(i);
+    std::string row = "0";
+    for (int i = 1; i < 1000; ++i) row += ",0";
+    has(refusal(many + "\n" + row + "\n", true), "“c7” and 992 more, expected one");
+}
+
+TEST_CASE("messages show control characters, they do not send them") {
+    using namespace std::string_literals;
+    has(refusal("value\na\x1b[31m\0b\x7f\n"s, true), "found “a\\x1b[31m\\x00b\\x7f”, expected");
+    has(refusal("\x1b]0;x\a,b\n1,2\n"s, true), "columns “\\x1b]0;x\\x07”, “b”, expected");
+    has(refusal("value\n\xff\xc3 CO₂\n", true), "found “\\xff\\xc3 CO₂”");
+    CHECK(printable("é ₂ 😀\n\xc2\x9b\xe0\x80\x80\xed\xa0\x80\xf4\x90\x80\x80\xc3") ==
+          "é ₂ 😀\\x0a\\xc2\\x9b\\xe0\\x80\\x80\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80\\xc3");
+    CHECK(printable("a\nb\r", true) == "a\nb\\x0d");
+    // What is cut is cut between characters.
+    has(refusal("value\n" + std::string(39, 'x') + "₂y\n", true), std::string(39, 'x') + "…”");
+}
+
 TEST_CASE("files") {
     const auto path = std::filesystem::temp_directory_path() / "mercer_csv_test.csv";
     std::ofstream(path) << "value\n2.5\n";
@@ -120,4 +144,5 @@ TEST_CASE("files") {
     };
     must_fail(path);
     must_fail(std::filesystem::temp_directory_path());
+    must_fail("/proc/self/mem");  // opens, and cannot be read
 }
