@@ -1,8 +1,6 @@
 #include "cli/eval.h"
 
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,6 +13,7 @@
 #include "cli/smoother_spec.h"
 #include "engine/error.h"
 #include "engine/io/safetensors.h"
+#include "models/data/text.h"
 
 namespace mercer::cli {
 namespace {
@@ -38,6 +37,8 @@ public:
         if (op == entry_.end() || !op->is_string())
             refuse("op", "must name an operation; `mercer ops` lists them");
         const Callable& function = find_operation(op->get_ref<const std::string&>());
+        if (object(entry_, "outputs").empty() && object(entry_, "gradients").empty())
+            refuse("outputs", "must name results to keep, or gradients do; there would be none");
         read_dtype();
         read_inputs(function);
         const std::vector<Var> results = function.invoke ? call_plain(function) : smooth(function);
@@ -51,7 +52,8 @@ private:
     std::vector<Var> call_plain(const Callable& function) const {
         Attributes attributes;
         for (const auto& [name, value] : object(entry_, "attrs").items())
-            attributes[name] = attribute("attrs." + name, value);
+            attributes[name] =
+                attribute("attrs." + name, value, attribute_type(function, name) == "key");
         return call(function, operands_, attributes);
     }
 
@@ -260,11 +262,7 @@ Json::parser_callback_t note_repeated(std::map<size_t, std::string>& repeated) {
 }
 
 Spec read_spec(const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file || std::filesystem::is_directory(path))
-        throw IoError("eval", "cannot open the specification '" + path.string() + "'");
-    std::string bytes((std::istreambuf_iterator<char>(file)), {});
-    if (file.bad()) throw IoError("eval", "cannot read the specification '" + path.string() + "'");
+    const std::string bytes = read_text("eval", path);
     try {
         Spec spec;
         spec.json = Json::parse(bytes, note_repeated(spec.repeated));
@@ -281,6 +279,7 @@ int run_eval(const EvalOptions& options) {
     const io::Safetensors in = io::Safetensors::open(options.in);
     io::TensorMap out;
     int status = ok;
+    bool any = false;
     const auto run = [&](const Json& entry, size_t i) {
         if (const auto at = spec.repeated.find(i); at != spec.repeated.end())
             refuse(at->second, "stands twice in one object");
@@ -292,12 +291,15 @@ int run_eval(const EvalOptions& options) {
         for (size_t i = 0; i < spec.json.size(); ++i) try {
                 for (auto& [name, tensor] : run(spec.json[i], i))
                     out.emplace(std::to_string(i) + "/" + name, tensor);
+                any = true;
             } catch (const std::exception& error) {
-                std::fprintf(stderr, "mercer: entry %zu: %s\n", i, error.what());
+                std::fprintf(stderr, "mercer: entry %zu: %s\n", i,
+                             printable(error.what(), true).c_str());
                 status = failure;
             }
     }
-    io::write_safetensors(options.out, out);
+    // Where every entry failed, what an earlier run wrote is worth more than nothing.
+    if (status == ok || any) io::write_safetensors(options.out, out);
     return status;
 }
 

@@ -1,11 +1,12 @@
 #include "cli/fields.h"
 
 #include "engine/error.h"
+#include "models/data/text.h"
 
 namespace mercer::cli {
 
 void refuse(const std::string& field, const std::string& what) {
-    throw FormatError("eval", field + ": " + what);
+    throw FormatError("eval", printable(field) + ": " + printable(what));
 }
 
 const Json& object(const Json& entry, const char* field) {
@@ -22,16 +23,20 @@ const std::string& text(const std::string& field, const Json& value) {
 }
 
 namespace {
-int64_t integer(const std::string& field, const Json& value) {
+int64_t integer(const std::string& field, const Json& value, bool key) {
+    if (key) {
+        if (!value.is_number_unsigned()) refuse(field, "must be integers from 0 to 2^64 - 1");
+        return int64_t(value.get<uint64_t>());  // its bits
+    }
     if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(INT64_MAX))
         refuse(field, "does not fit 64 bits");
     return value.get<int64_t>();
 }
 }  // namespace
 
-Attribute attribute(const std::string& field, const Json& value) {
+Attribute attribute(const std::string& field, const Json& value, bool key) {
     if (value.is_boolean()) return value.get<bool>();
-    if (value.is_number_integer()) return integer(field, value);
+    if (value.is_number_integer()) return integer(field, value, key);
     if (value.is_number()) return value.get<double>();
     if (value.is_string()) return value.get<std::string>();
     if (!value.is_array())
@@ -39,7 +44,7 @@ Attribute attribute(const std::string& field, const Json& value) {
     std::vector<int64_t> list;
     for (const Json& item : value) {
         if (!item.is_number_integer()) refuse(field, "must be a list of integers");
-        list.push_back(integer(field, item));
+        list.push_back(integer(field, item, key));
     }
     return list;
 }

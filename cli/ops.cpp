@@ -6,6 +6,7 @@
 
 #include "attention/description/parts.h"
 #include "engine/error.h"
+#include "models/data/text.h"
 
 namespace mercer::cli {
 namespace {
@@ -101,8 +102,8 @@ const Callable& find_operation(std::string_view name) {
         if (c.info->name == name) return c;
         names.push_back(c.info->name);
     }
-    throw ValueError(
-        "call", "no operation is called '" + std::string(name) + "'" + suggestion(name, names));
+    throw ValueError("call",
+                     "no operation is called '" + printable(name) + "'" + suggestion(name, names));
 }
 
 void print_ops(bool json) {

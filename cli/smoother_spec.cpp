@@ -149,18 +149,19 @@ WeightDropout dropout_of(const Callable& operation, const Attributes& given) {
 
 }  // namespace
 
+std::string attribute_type(const Callable& operation, std::string_view name) {
+    for (const Parameter& p : operation.parameters)
+        if (p.kind == Parameter::Kind::attribute && p.name == name) return p.type;
+    return {};
+}
+
 SmootherOptions read_smoother(const Callable& operation, const Json& attrs, DType dtype,
                               const InputByName& input) {
-    const auto kind = [&](const std::string& name) -> std::string {
-        for (const Parameter& p : operation.parameters)
-            if (p.kind == Parameter::Kind::attribute && p.name == name) return p.type;
-        return {};
-    };
     const Reader reader(dtype, input);
     SmootherOptions options;
     Attributes plain;
     for (const auto& [name, value] : attrs.items()) {
-        const std::string field = "attrs." + name, type = kind(name);
+        const std::string field = "attrs." + name, type = attribute_type(operation, name);
         if (type == "kernel")
             options.kernel = reader.part(description::kernels(), "kernel", field, value);
         else if (type == "filter")
@@ -171,7 +172,7 @@ SmootherOptions read_smoother(const Callable& operation, const Json& attrs, DTyp
             options.normaliser =
                 reader.part(description::normalisers(), "normaliser", field, value);
         else
-            plain[name] = attribute(field, value);
+            plain[name] = attribute(field, value, type == "key");
     }
     options.dropout = dropout_of(operation, plain);
     return options;

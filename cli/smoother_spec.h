@@ -18,6 +18,9 @@ namespace mercer::cli {
 /// The input of that name; refuses (field) where there is none.
 using InputByName = std::function<Var(const std::string& field, const std::string& name)>;
 
+/// The type of that attribute of `operation`, empty if there is none.
+std::string attribute_type(const Callable& operation, std::string_view name);
+
 /// Reads the parts that `operation` takes from attrs. Numbers on the spot become tensors of `dtype`, or
 /// i64 and bool where the part takes indices. FormatError names the field that is wrong.
 SmootherOptions read_smoother(const Callable& operation, const Json& attrs, DType dtype,

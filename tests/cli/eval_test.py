@@ -199,6 +199,29 @@ for change, says in [
 for bad in ["", "{", "[1,", "nul", '{"op": "exp" "x"}', "[" * 100000]:
     run(bad, 3, "no JSON")
 run("3", 3, "must be an object")
+run({**exp, "outputs": {}}, 3, "outputs: must name results")
+run({"op": "exp", "inputs": {"x": "x"}}, 3, "outputs: must name results")
+# Control bytes of a name are shown, and end no message.
+run('{"op": "a\\u0000b\\u001b[31m"}', 3, "is called 'a\\x00b\\x1b[31m'")
+run('{"op": "exp", "inputs": {"x": "x"}, "outputs": {"out": "e"}, "c\\u0000d\\u009b": 1}', 3, "c\\x00d\\xc2\\x9b: is no field")
+run('[{"op": "exp", "\\u001b[2J": 1}, %s]' % json.dumps(exp), 1, "entry 0: [eval] \\x1b[2J: is no field")
+# Keys are two unsigned words of 64 bits.
+def drop(key, status=0, says=""):
+    return run({"op": "dropout", "inputs": {"x": "x"}, "attrs": {"p": 0.5, "key": key}, "outputs": {"out": "o"}}, status, says).get("o")
+check(drop([2**63, 0]) and drop([2**64 - 1, 2**64 - 1]) and drop([0, 0]), "all keys")
+for key in ([-1, 0], [0, -(2**63)], [0.5, 0], [2**64, 0], 3, [1, 2, 3]):
+    drop(key, 3, "key")
+attend_key = {**attend, "attrs": {"dropout": 0.5, "key": [2**64 - 1, 7]}}
+check(run(attend_key, source="smoother.safetensors")["o"][1] == [3, 1], "attend's key")
+run({**attend_key, "attrs": {"dropout": 0.5, "key": [-1, 7]}}, 3, "attrs.key: must be integers from 0", "smoother.safetensors")
+# Where every entry fails, what an earlier run wrote stays. IN and OUT may be one file.
+(work / "spec.json").write_text(json.dumps([{"op": "nonsense"}, {"op": "nonsense"}]))
+(work / "earlier.safetensors").write_bytes((work / "in.safetensors").read_bytes())
+eval_again = [mercer, "eval", "spec.json", "--in", "earlier.safetensors", "--out", "earlier.safetensors"]
+check(subprocess.run(eval_again, capture_output=True, cwd=work).returncode == 1
+      and (work / "earlier.safetensors").read_bytes() == (work / "in.safetensors").read_bytes(), "nothing succeeded, nothing is written")
+(work / "spec.json").write_text(json.dumps(exp))
+check(subprocess.run(eval_again, capture_output=True, cwd=work).returncode == 0 and list(read(work / "earlier.safetensors")) == ["e"], "in place")
 run(exp, 5, "absent.safetensors", source="absent.safetensors")
 (work / "bad.safetensors").write_bytes(struct.pack("<Q", 1 << 60) + b"{}")
 run(exp, 3, "bad.safetensors", source="bad.safetensors")
