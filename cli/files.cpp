@@ -26,6 +26,18 @@ void require_writable(const std::string& option, const std::filesystem::path& fi
     const io::AtomicFile probe(option, file);
 }
 
+bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+    if (a.empty() || b.empty()) return false;
+    std::error_code error;
+    if (std::filesystem::equivalent(a, b, error)) return true;
+    const auto whole = [&](const std::filesystem::path& path) {
+        // Made absolute first: of what does not exist the folder alone is resolved.
+        const auto out = weakly_canonical(std::filesystem::absolute(path, error), error);
+        return error ? path : out;
+    };
+    return whole(a) == whole(b);
+}
+
 nlohmann::json provenance(const std::string& command, double seconds) {
     return {
         {"version", MERCER_VERSION},

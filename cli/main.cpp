@@ -1,46 +1,110 @@
 // The program `mercer`. stdout is data, stderr is progress and errors.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <sstream>
 
+#include "autograd/call.h"
 #include "cli/demo.h"
 #include "cli/eval.h"
 #include "cli/exit_codes.h"
+#include "cli/files.h"
 #include "cli/gallery.h"
 #include "cli/info.h"
 #include "cli/ops.h"
 #include "engine/error.h"
+#include "models/data/text.h"
 
 namespace mercer::cli {
 namespace {
 
 int fail(const std::exception& error, ExitCode code) {
-    std::fprintf(stderr, "mercer: %s\n", error.what());
+    std::fprintf(stderr, "mercer: %s\n", printable(error.what(), true).c_str());
     return code;
 }
 
-// As one would type it, for the report.
+void finish_stdout() {
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+        throw IoError("mercer", "stdout cannot be written");
+}
+
+// As one would type it into a shell, for the report.
 std::string command_line(int argc, char** argv) {
     std::string line = "mercer";
     for (int i = 1; i < argc; ++i) {
-        const std::string word = argv[i];
-        const bool plain =
-            !word.empty() && word.find_first_of(" \t\n\"'\\$&|;<>()*?#~`") == std::string::npos;
-        line += plain ? " " + word : " '" + word + "'";
+        const std::string_view word = argv[i];
+        const bool plain = !word.empty() && std::ranges::all_of(word, [](char c) {
+            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                   std::string_view("_./:=@%+,-").find(c) != std::string_view::npos;
+        });
+        line += plain ? " " : " '";
+        for (const char c : word) line += c == '\'' ? "'\\''" : std::string(1, c);
+        line += plain ? "" : "'";
     }
     return line;
+}
+
+// Decimal, also where zeros lead; CLI11 alone would take those for octal and cut what overflows.
+CLI::Validator whole_number(uint64_t least, uint64_t most) {
+    return {[=](std::string& text) -> std::string {
+                uint64_t value = 0;
+                const char* end = text.data() + text.size();
+                const auto [stop, error] = std::from_chars(text.data(), end, value);
+                if (error != std::errc{} || stop != end || value < least || value > most)
+                    return "must be a whole number from " + std::to_string(least) + " to " +
+                           std::to_string(most);
+                text = std::to_string(value);
+                return {};
+            },
+            ""};
+}
+
+std::string some_name(const std::string& text) {
+    return text.empty() ? "must be the name of a file, which is not empty" : "";
+}
+
+// The first word, where it is neither an option nor a command; else there would be no word of it.
+void require_command(const CLI::App& app, int argc, char** argv) {
+    std::vector<std::string_view> names;
+    std::string known;
+    for (const CLI::App* command : app.get_subcommands(nullptr)) {
+        names.push_back(command->get_name());
+        known += (known.empty() ? "" : ", ") + command->get_name();
+    }
+    const std::string_view first = argc > 1 ? argv[1] : "";
+    if (argc > 1 && (first.starts_with('-') || std::ranges::find(names, first) != names.end()))
+        return;
+    const std::string wrong =
+        argc > 1 ? "'" + std::string(first) + "' is no command" + suggestion(first, names)
+                 : "a command is needed";
+    throw CLI::ValidationError(wrong + " (there are " + known + ")");
+}
+
+using NamedFile = std::pair<const char*, const std::filesystem::path&>;
+
+// No file of theirs is given twice: one would be written over the other.
+void require_distinct(std::initializer_list<NamedFile> files) {
+    for (const NamedFile& a : files)
+        for (const NamedFile& b : files)
+            if (&a < &b && same_file(a.second, b.second))
+                throw CLI::ValidationError(std::string(a.first) + " and " + b.first +
+                                           " are the same file, " + b.second.string() +
+                                           "; give two");
 }
 
 int parse_and_run(int argc, char** argv) {
     CLI::App app("Attention as kernel smoothing.", "mercer");
     app.set_version_flag("--version", "mercer " MERCER_VERSION);
     app.require_subcommand(1);
-    app.footer(
+    const std::string footer =
         "Environment: MERCER_THREADS=n, MERCER_ISA=scalar|avx2|avx512|neon, "
-        "MERCER_CHECK_FINITE=nan|inf.\n"
+        "MERCER_GEMM=mercer|openblas,\nMERCER_CHECK_FINITE=nan|inf.\n"
         "Exit status: 0 ok, 1 failure, 2 usage, 3 bad input, 4 numerical failure, 5 input or "
-        "output failed.");
+        "output failed.";
+    app.footer(footer);
 
     DemoOptions options;
     options.command = command_line(argc, argv);
@@ -48,23 +112,26 @@ int parse_and_run(int argc, char** argv) {
         "demo", "Train two Transformers on real series and write an HTML report");
     demo->add_option("--out", options.out, "The report")
         ->capture_default_str()
-        ->type_name("FILE.html");
+        ->type_name("FILE.html")
+        ->check(some_name);
     demo->add_option("--seed", options.seed, "Draws the split and the initial weights")
         ->capture_default_str()
-        ->check(CLI::NonNegativeNumber);
+        ->transform(whole_number(0, UINT64_MAX));
     demo->add_option("--epochs", options.epochs, "Epochs for each training")
         ->capture_default_str()
-        ->check(CLI::Range(1, 1000000));
+        ->transform(whole_number(1, 1000000));
     CLI::Option* series = demo->add_option("--series", options.series, "co2, airline or both")
                               ->capture_default_str()
                               ->check(CLI::IsMember({"co2", "airline", "both"}));
     demo->add_option("--data", options.data,
                      "A series of your own: CSV with columns month (1959-01) and value")
         ->type_name("FILE.csv")
+        ->check(some_name)
         ->excludes(series);
     demo->add_option("--trace", options.trace,
                      "Where each operation's time goes, for ui.perfetto.dev; with few epochs")
-        ->type_name("FILE.json");
+        ->type_name("FILE.json")
+        ->check(some_name);
     demo->add_flag("--quiet", options.quiet, "No progress on stderr");
     demo->require_subcommand(0, 1);
     GalleryOptions gallery;
@@ -75,11 +142,13 @@ int parse_and_run(int argc, char** argv) {
         if (option != demo->get_help_ptr()) smoothers->excludes(option);
     smoothers->add_option("--out", gallery.out, "The page")
         ->capture_default_str()
-        ->type_name("FILE.html");
+        ->type_name("FILE.html")
+        ->check(some_name);
     smoothers
         ->add_option("--inputs", gallery.inputs,
                      "The tensors, for `mercer eval` with the attributes beneath a picture")
-        ->type_name("FILE.safetensors");
+        ->type_name("FILE.safetensors")
+        ->check(some_name);
     smoothers->add_flag("--quiet", gallery.quiet, "No progress on stderr");
     const CLI::App* info =
         app.add_subcommand("info", "What this build is and what it found on the machine");
@@ -98,21 +167,38 @@ int parse_and_run(int argc, char** argv) {
         "\"f32|f64\"}, or a list\n"
         "of them, whose results get the prefix 0/, 1/, ... A result that is a list (split) has one "
         "name for\n"
-        "all, with /0, /1, ... behind. `mercer ops` says what there is.");
+        "all, with /0, /1, ... behind. `mercer ops` says what there is.\n"
+        "A faulty entry of a list is reported and the others still run, exit 1; where none "
+        "succeeds, OUT stays as\n"
+        "it was. IN and OUT may be the same file, which then holds the results only.\n" +
+        footer);
     eval->add_option("spec", eval_options.spec, "What to compute")
         ->required()
-        ->type_name("SPEC.json");
+        ->type_name("SPEC.json")
+        ->check(some_name);
     eval->add_option("--in", eval_options.in, "The tensors it names")
         ->required()
-        ->type_name("IN.safetensors");
+        ->type_name("IN.safetensors")
+        ->check(some_name);
     eval->add_option("--out", eval_options.out, "Where results go")
         ->required()
-        ->type_name("OUT.safetensors");
+        ->type_name("OUT.safetensors")
+        ->check(some_name);
 
     try {
+        require_command(app, argc, argv);
         app.parse(argc, argv);
+        require_distinct(
+            {{"--data", options.data}, {"--trace", options.trace}, {"--out", options.out}});
+        require_distinct({{"--inputs", gallery.inputs}, {"--out", gallery.out}});
+        require_distinct({{"SPEC.json", eval_options.spec}, {"--out", eval_options.out}});
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? ok : usage;
+        std::ostringstream out, err;
+        const int code = app.exit(error, out, err);
+        std::fputs(out.str().c_str(), stdout);
+        std::fputs(printable(err.str(), true).c_str(), stderr);
+        finish_stdout();
+        return code == 0 ? ok : usage;
     }
     int status = ok;
     if (info->parsed())
@@ -125,8 +211,7 @@ int parse_and_run(int argc, char** argv) {
         run_gallery(gallery);
     else
         run_demo(options);
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-        throw IoError("mercer", "stdout cannot be written");
+    finish_stdout();
     return status;
 }
 
@@ -145,6 +230,8 @@ int main(int argc, char** argv) {
     } catch (const ShapeError& error) {
         return cli::fail(error, cli::bad_input);
     } catch (const DTypeError& error) {
+        return cli::fail(error, cli::bad_input);
+    } catch (const DeviceError& error) {
         return cli::fail(error, cli::bad_input);
     } catch (const NumericalError& error) {
         return cli::fail(error, cli::numerical_failure);

@@ -36,6 +36,21 @@ for wrong in "" "nonsense" "demo --epochs 0" "demo --epochs x" "demo --series mo
     empty out
 done
 
+expect 2 train; holds err "'train' is no command (there are demo, info, ops, eval)"
+expect 2 dem; holds err "did you mean 'demo'?"
+expect 2; holds err "(there are demo, info, ops, eval)"
+for seed in 18446744073709551616 1e3 0x10 +1 " 1" ""; do
+    expect 2 demo --seed "$seed"; empty out
+    holds err "--seed: must be a whole number from 0 to 18446744073709551615"
+done
+for option in --data --trace --out; do expect 2 demo "$option" ""; empty out; holds err "$option: must be the name"; done
+expect 2 demo smoothers --inputs ""; empty out; holds err "--inputs: must be the name"
+for command in demo "demo smoothers" info ops eval; do
+    # shellcheck disable=SC2086
+    expect 0 $command --help; holds out "MERCER_GEMM="; holds out "Exit status: 0 ok"
+done
+MERCER_ISA=bogus expect 3 info; holds err "MERCER_ISA='bogus'"
+
 expect 0 demo --series airline --epochs 3 --out report.html --quiet; empty err
 holds out "Airline passengers (thousands): RMSE on 15 test months of 144"
 for model in "Linear trend" "Harmonic regression" "Nadaraya–Watson" "Dot-product Transformer" \
@@ -85,6 +100,42 @@ expect 3 demo --data short.csv; holds err "cannot be split"
 expect 5 demo --data absent.csv; holds err "absent.csv"
 expect 5 demo --out absent/report.html; empty out; holds err "absent/report.html"
 
+# Leading zeros are no octal, and all 64 bits of a seed count.
+for seed in 010 10 18446744073709551615 18446744073709551614; do
+    expect 0 demo --data own.csv --epochs 1 --out own.html --quiet --seed "$seed"; cp out "seed.$seed"
+done
+cmp -s seed.010 seed.10 || fault "a leading zero changes the seed"
+if cmp -s seed.18446744073709551615 seed.18446744073709551614; then fault "large seeds are cut"; fi
+
+# No file is given twice, by whatever path; nothing is touched.
+cp own.csv twice.csv
+ln -s twice.csv alias.csv
+ln -s . here
+same() { expect 2 "$@"; empty out; holds err "are the same file"; cmp -s own.csv twice.csv || fault "$* touched its input"; }
+same demo --data twice.csv --out ./twice.csv
+same demo --data alias.csv --out twice.csv
+same demo --data twice.csv --trace here/twice.csv
+same demo --data own.csv --trace new --out here/new
+same demo smoothers --inputs new --out "$PWD/new"
+same eval twice.csv --in absent --out twice.csv
+if [[ -e new ]]; then fault "a file is there after a refusal"; fi
+expect 5 demo --data /proc/self/mem; empty out; holds err "/proc/self/mem"
+expect 5 eval /proc/self/mem --in absent --out new; holds err "/proc/self/mem"
+
+# What a file or a command line holds moves no cursor; the command in the report can be typed again.
+printf 'month,\033[31mred\n2001-01,1\n' >colour.csv
+expect 3 demo --data colour.csv; holds err '“\x1b[31mred”'
+expect 2 $'a\033[31mb'; holds err 'a\x1b[31mb'
+if grep -q $'\033' err; then fault "an escape sequence reached the terminal"; fi
+odd=$'it\'s {a,b} !x\033.html'
+expect 0 demo --data own.csv --epochs 1 --quiet --out "$odd"
+python3 - "$odd" <<'CHECK' >out 2>err || fault "the command in the report is not the one that was typed"
+import json, re, subprocess, sys
+data = json.loads(re.search('id="data">(.*?)</script>', open(sys.argv[1]).read(), re.S).group(1))
+words = subprocess.check_output(["bash", "-c", "printf '%s\\0' " + data["command"]], text=True).split("\0")[:-1]
+assert words == ["mercer", "demo", "--data", "own.csv", "--epochs", "1", "--quiet", "--out", sys.argv[1]], data["command"]
+CHECK
+
 # Output files are written whole, where they may be; links and modes stay, devices and pipes are refused before the work.
 # (No test writes to /dev/null: a program that replaced it would break the machine.)
 made=(demo --data own.csv --epochs 1 --quiet)
@@ -115,8 +166,11 @@ if [[ ! -s first.html ]]; then fault "a failing trace cost the report"; fi
 if compgen -G ".*.tmp" >/dev/null; then fault "a temporary file is left behind"; fi
 
 if [[ -w /dev/full ]]; then
-    "$mercer" info >/dev/full 2>err
-    if [[ $? != 5 ]]; then fault "a full disk on stdout was not noticed"; fi
+    for command in info --help --version "demo --help"; do
+        # shellcheck disable=SC2086
+        "$mercer" $command >/dev/full 2>err
+        if [[ $? != 5 ]]; then fault "$command: a full disk on stdout was not noticed"; fi
+    done
 fi
 
 if ((faults)); then exit 1; fi
