@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/report/report.h"
 #include "engine/trace.h"
+#include "models/data/text.h"
 #include "models/tasks/comparison.h"
 
 namespace mercer::cli {
@@ -19,9 +20,9 @@ std::vector<MonthlySeries> chosen_series(const DemoOptions& options) {
     if (!options.data.empty()) {
         MonthlySeries own = read_monthly(Csv::read(options.data));
         own.id = "data";
-        own.name = options.data.stem().string();
+        own.name = printable(options.data.stem().string());
         own.unit = "units";
-        own.provenance = "From " + options.data.filename().string() + ".";
+        own.provenance = "From " + printable(options.data.filename().string()) + ".";
         return {std::move(own)};
     }
     std::vector<MonthlySeries> out;
@@ -31,10 +32,11 @@ std::vector<MonthlySeries> chosen_series(const DemoOptions& options) {
 }
 
 // Columns count code points: names hold dashes and subscripts.
-std::string padded(const std::string& text, size_t width) {
+std::string padded(const std::string& text, size_t width, bool right = false) {
     size_t shown = 0;
     for (const char c : text) shown += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    return text + std::string(shown < width ? width - shown : 0, ' ');
+    const std::string space(shown < width ? width - shown : 0, ' ');
+    return right ? space + text : text + space;
 }
 
 void print_table(const Comparison& c) {
@@ -43,10 +45,11 @@ void print_table(const Comparison& c) {
     std::printf("  %s %10s %9s %15s\n", padded("model", 24).c_str(), "test RMSE", "± sd",
                 "linear / this");
     for (const ModelResult& m : c.models) {
-        char sd[32] = "";
-        if (m.test_rmse.size() > 1) std::snprintf(sd, sizeof sd, "%.3f", m.test_sd());
-        std::printf("  %s %10.3f %8s %15.2f\n", padded(m.name, 24).c_str(), m.test_mean(), sd,
-                    c.model("linear").test_mean() / m.test_mean());
+        const std::string sd = m.test_rmse.size() > 1 ? number(m.test_sd(), 3) : "";
+        const auto ratio = c.times(c.model("linear"), m);
+        std::printf("  %s %s %s %s\n", padded(m.name, 24).c_str(),
+                    padded(number(m.test_mean(), 3), 10, true).c_str(), padded(sd, 8, true).c_str(),
+                    padded(ratio ? number(*ratio, 2) : "", 15, true).c_str());
     }
     std::printf("\n");
 }

@@ -12,12 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string number(double x, int decimals) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.*f", decimals, x);
-    return text;
-}
-
 // Three significant figures.
 std::string figures(double x) {
     const int before = x > 0 ? int(std::floor(std::log10(x))) + 1 : 1;
@@ -97,6 +91,14 @@ json series_entry(const Comparison& c) {
 
 }  // namespace
 
+std::string number(double x, int decimals) {
+    if (!std::isfinite(x)) return "—";
+    char text[64];
+    const bool plain = x == 0 || (std::abs(x) >= 1e-4 && std::abs(x) < 1e9);
+    std::snprintf(text, sizeof text, plain ? "%.*f" : "%.*e", plain ? decimals : 2, x);
+    return text;
+}
+
 std::vector<std::string> verdict(const Comparison& c) {
     const auto error = [&](const ModelResult& m) {
         return figures(m.test_mean()) + " " + c.series.unit;
@@ -110,16 +112,24 @@ std::vector<std::string> verdict(const Comparison& c) {
             rival = &m;
     }
     std::vector<std::string> lines;
-    const double linear = c.model("linear").test_mean();
+    // "1.23 times less than ", or nothing where errors are roundings.
+    const auto against = [&](const ModelResult& m, const ModelResult& other, int decimals) {
+        const bool better = m.test_mean() < other.test_mean();
+        const auto times = better ? c.times(other, m) : c.times(m, other);
+        return times
+                   ? number(*times, decimals) + (better ? " times less than " : " times more than ")
+                   : std::string();
+    };
     for (const ModelResult* m : transformers) {
-        const double gain = linear / m->test_mean(), against = rival->test_mean() / m->test_mean();
-        const bool better = against > 1;
-        lines.push_back(c.series.name + ": the " + m->name + " misses test months by " + error(*m) +
-                        " (RMSE, mean of " + std::to_string(m->test_rmse.size()) + " seeds), " +
-                        number(gain, 1) + " times less than the linear trend; that is " +
-                        number(better ? against : 1 / against, 2) +
-                        (better ? " times less than " : " times more than ") +
-                        "the best simpler model, " + rival->name + " (" + error(*rival) + ").");
+        std::string line = c.series.name + ": the " + m->name + " misses test months by " +
+                           error(*m) + " (RMSE, mean of " + std::to_string(m->test_rmse.size()) +
+                           " seeds)";
+        if (const std::string gain = against(*m, c.model("linear"), 1); !gain.empty())
+            line += ", " + gain + "the linear trend";
+        const std::string lead = against(*m, *rival, 2);
+        line += lead.empty() ? "; the best simpler model is "
+                             : "; that is " + lead + "the best simpler model, ";
+        lines.push_back(line + rival->name + " (" + error(*rival) + ").");
     }
     return lines;
 }

@@ -18,6 +18,9 @@ struct DemoRun {
 
 nlohmann::json demo_report(const std::vector<Comparison>& results, const DemoRun& run);
 
+/// With so many decimals; from 1e9 on and below 1e-4 with three figures and an exponent.
+std::string number(double x, int decimals);
+
 /// What the numbers say, one sentence or two for each series; nothing that they do not say.
 std::vector<std::string> verdict(const Comparison& comparison);
 

@@ -6,8 +6,13 @@
 
     // --- Numbers -------------------------------------------------------------------------------
     kit.isNumber = (value) => typeof value === "number" && Number.isFinite(value);
-    kit.fixed = (value, digits) =>
-        kit.isNumber(value) ? d3.format(",." + digits + "f")(value).replace("-", "\u2212") : "\u2014";
+    // What is too large or too small for so many decimals has an exponent.
+    kit.fixed = function (value, digits) {
+        if (!kit.isNumber(value)) return "\u2014";
+        const size = Math.abs(value);
+        const plain = size < 1e9 && (digits < 6 || size >= 1e-4 || size === 0);
+        return d3.format(plain ? ",." + digits + "f" : ".2e")(value).replace(/-/g, "\u2212");
+    };
     kit.signed = (value, digits) =>
         kit.isNumber(value) ? (value < 0 ? "\u2212" : "+") + kit.fixed(Math.abs(value), digits) : "";
     // Decimals that leave `figures` significant figures of a typical value.

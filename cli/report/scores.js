@@ -33,7 +33,9 @@
         cell.filter((m) => m.test_rmse.length > 1).append("span").attr("class", "sd")
             .text((m) => " \u00b1 " + kit.fixed(m.test_rmse_sd, digits));
         const number = (f) => rows.append("td").attr("class", "number").text(f);
-        number((m) => base ? kit.fixed(m.test_rmse_mean / base.test_rmse_mean, 2) : "\u2014");
+        // A quotient of roundings says nothing.
+        const told = base && base.test_rmse_mean > 1e-12 * d3.max(series.value, Math.abs);
+        number((m) => told ? kit.fixed(m.test_rmse_mean / base.test_rmse_mean, 2) : "\u2014");
         number((m) => kit.fixed(m.validation_rmse, digits));
         number((m) => kit.isNumber(m.parameters) ? kit.fixed(m.parameters, 0) : "\u2014");
         const seeds = d3.max(models, (m) => m.test_rmse.length);

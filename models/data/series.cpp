@@ -36,7 +36,10 @@ MonthlySeries read_monthly(const Csv& csv) {
         if (number <= last) csv.refuse(row, month, "a month after " + csv.text(row - 1, month));
         last = number;
         series.time.push_back((number + 0.5) / 12);
-        series.value.push_back(csv.number(row, value));
+        const double size = std::abs(series.value.emplace_back(csv.number(row, value)));
+        // Errors are squared and divided: both must stay among the doubles.
+        if (size > 1e100 || (size < 1e-100 && size != 0))
+            csv.refuse(row, value, "0 or a magnitude from 1e-100 to 1e100; choose another unit");
     }
     if (series.time.empty())
         throw FormatError(

@@ -19,7 +19,8 @@ struct MonthlySeries {
     int64_t size() const { return int64_t(time.size()); }
 };
 
-/// From columns `month` (1959-01) and `value`, months strictly ascending (gaps are allowed).
+/// From columns `month` (1959-01) and `value`, months strictly ascending (gaps are allowed); values
+/// are 0 or of a magnitude from 1e-100 to 1e100.
 /// FormatError otherwise.
 MERCER_API MonthlySeries read_monthly(const Csv& csv);
 

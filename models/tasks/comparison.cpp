@@ -1,6 +1,7 @@
 #include "models/tasks/comparison.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -105,6 +106,14 @@ const ModelResult& Comparison::model(std::string_view id) const {
     return *found;
 }
 
+std::optional<double> Comparison::times(const ModelResult& model, const ModelResult& other) const {
+    double largest = 0;
+    for (const double y : series.value) largest = std::max(largest, std::abs(y));
+    const double nothing = 1e-12 * largest;
+    if (!(other.test_mean() > nothing)) return {};
+    return model.test_mean() > nothing ? model.test_mean() / other.test_mean() : 0;
+}
+
 int64_t usual_heads(const MonthlySeries& series) { return series.id == "co2" ? 8 : 4; }
 
 Comparison compare_models(const MonthlySeries& series, const ComparisonOptions& options,
@@ -118,6 +127,15 @@ Comparison compare_models(const MonthlySeries& series, const ComparisonOptions& 
     result.split = random_split(series.size(), Key{options.seed}.split(0));
     comparer.time = pick(series.time, result.split.train);
     comparer.value = pick(series.value, result.split.train);
+
+    unsigned months = 0;
+    for (const double t : comparer.time) months |= 1U << (std::lround(12 * t - 0.5) % 12);
+    if (const int count = std::popcount(months); count < 3)
+        throw ValueError("comparison",
+                         series.name + ": the months to train on are of " + std::to_string(count) +
+                             " month(s) of the year, which is too few to fit a season; give a "
+                             "series with 3 or more (" +
+                             series.provenance + ")");
 
     comparer.add_baselines();
     const std::string heads = std::to_string(options.heads) + " heads, kernel ";

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "models/regression/nadaraya_watson.h"
 #include "models/tasks/series_regression.h"
@@ -35,6 +36,10 @@ struct MERCER_API Comparison {
 
     /// ValueError for an unknown id.
     const ModelResult& model(std::string_view id) const;
+    /// How many times the test error of `other` that of `model` is. Below 1e-12 of the largest value
+    /// errors are roundings, whose quotients say nothing: they count as 0, and there is no answer where
+    /// the other's is one.
+    std::optional<double> times(const ModelResult& model, const ModelResult& other) const;
 };
 
 struct ComparisonOptions {
@@ -52,7 +57,8 @@ MERCER_API int64_t usual_heads(const MonthlySeries& series);
 /// of all epochs done, and the present loss.
 using ComparisonProgress = std::function<void(const std::string& what, double done, double loss)>;
 
-/// Ids: linear, harmonic, smoother, dot_product, rbf.
+/// Ids: linear, harmonic, smoother, dot_product, rbf. ValueError where the part to train on is of fewer
+/// than three months of the year: no season could be fitted.
 MERCER_API Comparison compare_models(const MonthlySeries& series, const ComparisonOptions& options,
                                      const ComparisonProgress& progress = {});
 

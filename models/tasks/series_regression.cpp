@@ -1,5 +1,6 @@
 #include "models/tasks/series_regression.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -18,7 +19,9 @@ struct Standard {
         for (const double v : values) sum += v;
         mean = sum / double(values.size());
         for (const double v : values) squares += (v - mean) * (v - mean);
-        if (squares > 0) deviation = std::sqrt(squares / double(values.size()));
+        const double spread = std::sqrt(squares / double(values.size())), size = std::abs(mean);
+        // What is constant but for rounding has no deviation: noise is not to be fitted.
+        deviation = spread > 1e-12 * size ? spread : size > 0 ? size : 1;
     }
 };
 
@@ -74,7 +77,9 @@ SeriesFit fit_series(const MonthlySeries& series, const Split& split, int64_t he
     const auto targets = [&](const std::vector<int64_t>& part) -> Var {
         std::vector<float> values;
         for (const double y : pick(series.value, part))
-            values.push_back(float((y - standard.mean) / standard.deviation));
+            // Within what float32 can square.
+            values.push_back(
+                float(std::clamp((y - standard.mean) / standard.deviation, -1e18, 1e18)));
         return Tensor::from(values);
     };
     const Var x = series_inputs(series.time), target = targets(split.train),

@@ -100,6 +100,40 @@ expect 3 demo --data short.csv; holds err "cannot be split"
 expect 5 demo --data absent.csv; holds err "absent.csv"
 expect 5 demo --out absent/report.html; empty out; holds err "absent/report.html"
 
+# Finite data, finite words: no infinite ratios, no quotients of roundings, no number cut short.
+months() {  # NAME EXPRESSION of i, the month: 4 years of it
+    python3 -c "
+import sys
+print('month,value')
+for i in range(48): print('%d-%02d,%r' % (2001 + i // 12, i % 12 + 1, $2))" >"$1.csv"
+}
+months zero "0.0"; months constant "0.1"; months line "2.0 * i"; months large "(i * i % 7 + i) * 1e98"
+months mostly "1e100 if i in (7, 20, 33) else 0.0"; months small "(i * i % 7 + i + 1) * 1e-100"; months lakh "1e15 + i * 1e12"
+for name in zero constant line large mostly small lakh; do
+    expect 0 demo --data "$name.csv" --epochs 30 --out "$name.html" --quiet; empty err
+    python3 - "$name.html" <<'CHECK' >>out 2>err || fault "$name.csv: nonsense in the report or the table"
+import json, re, sys
+data = json.loads(re.search('id="data">(.*?)</script>', open(sys.argv[1]).read(), re.S).group(1))
+text = open("out").read() + " ".join(data["verdict"])
+assert not re.search(r"\b(inf|nan)\b", text), text
+assert all(len(word.replace("-", "")) < 15 for word in re.findall(r"[-+0-9.e]+", text)), text
+assert "null" not in json.dumps([[m["test_rmse"], m["prediction"], m.get("loss", 0)] for s in data["series"] for m in s["models"]])
+CHECK
+done
+expect 0 demo --data zero.csv --epochs 1 --out zero.html --quiet
+grep -qE "Linear trend +0.000 +$" out || fault "a ratio of zeros"
+expect 0 demo --data constant.csv --epochs 500 --out constant.html --quiet
+if grep -qE "[0-9]{6}|e\+" out; then fault "rounding is taken for a scale"; fi
+months huge "1e300"; expect 3 demo --data huge.csv; empty out; holds err "huge.csv, line 2, column 2 (value): found “1e+300”"
+months tiny "1e-299"; expect 3 demo --data tiny.csv; empty out; holds err "tiny.csv, line 2"
+# A season cannot be fitted to one month of the year, nor to two.
+python3 -c "
+print('month,value')
+for i in range(40): print('%d-01,%d' % (2001 + i, i * i % 7))" >january.csv
+expect 3 demo --data january.csv; empty out; holds err "january.csv"; holds err "of 1 month(s) of the year"
+sed '2~2s/-01,/-07,/' january.csv >two.csv
+expect 3 demo --data two.csv; empty out; holds err "two.csv"; holds err "of 2 month(s) of the year"
+
 # Leading zeros are no octal, and all 64 bits of a seed count.
 for seed in 010 10 18446744073709551615 18446744073709551614; do
     expect 0 demo --data own.csv --epochs 1 --out own.html --quiet --seed "$seed"; cp out "seed.$seed"

@@ -65,6 +65,14 @@ TEST_CASE("what is no ascending series of months is refused") {
     check_contains(refusal("date,value\n1959-01,1\n"), "expected one called “month”");
 }
 
+TEST_CASE("values whose squares leave the doubles are refused by line") {
+    for (const char* value : {"1e101", "-1.1e100", "1e-101", "-9e-101", "5e-324"})
+        check_contains(refusal("month,value\n1959-01,0\n1959-02," + std::string(value) + "\n"),
+                       "line 3, column 2 (value): found “" + std::string(value) +
+                           "”, expected 0 or a magnitude from 1e-100 to 1e100");
+    CHECK(refusal("month,value\n1959-01,1e100\n1959-02,-1e-100\n1959-03,-0\n") == "accepted");
+}
+
 TEST_CASE("a split is a partition into 80, 10 and 10 per cent") {
     for (const int64_t n : {10, 144, 468, 1001}) {
         const Split split = random_split(n, Key{3});
