@@ -71,6 +71,9 @@ MUTATIONS = [
      "looks like"),
     ("years of the wrong century", lambda page: page.replace(
         "date.setUTCFullYear(year)", "date.setTime(Date.UTC(year, month, 1))"), "March of the year 99"),
+    ("quotients of roundings", lambda page: page.replace(
+        "base && base.test_rmse_mean > 1e-12 * d3.max(series.value, Math.abs)", "base"), "quotients of roundings"),
+    ("large numbers in full", lambda page: page.replace("size < 1e9 && ", ""), "numbers are written"),
     ("names that become markup", lambda page: page.replace(
         'append("figcaption").text(options.caption)', 'append("figcaption").html(options.caption)'),
      "became markup"),

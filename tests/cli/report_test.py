@@ -95,9 +95,9 @@ class Visit(PageVisit):
     def steps(self):
         return [[self.check_loading, self.check_console, self.check_network], [self.check_charts],
                 [self.check_lines, self.check_data, self.check_table, self.check_loss],
-                [self.check_hover], [self.check_primer, self.check_years], [self.check_export],
+                [self.check_hover], [self.check_primer, self.check_years, self.check_numbers], [self.check_export],
                 [self.check_legend], [self.check_heat_maps],
-                [self.check_console, self.check_network], [self.check_names]]
+                [self.check_console, self.check_network], [self.check_odd_data]]
 
     def wanted_charts(self):
         return ["primer"] + [f"{s['id']}-{kind}" for s in self.series() for kind in PER_SERIES]
@@ -282,16 +282,24 @@ class Visit(PageVisit):
         if said != "March 0099":
             yield f"March of the year 99 is called {said}"
 
-    def check_names(self):
-        """Names come from files of whoever: the page shows them and runs nothing. (Last: it opens a copy.)"""
-        def rename(data):
+    def check_numbers(self):
+        said = self.js("return [[1e100, 2], [-2e-17, 6], [1234.5, 1], [0, 6]]"
+                       ".map((x) => window.mercerKit.fixed(x[0], x[1]))")
+        if said != ["1.00e+100", "\u22122.00e\u221217", "1,234.5", "0.000000"]:
+            yield f"numbers are written {said}"
+
+    def check_odd_data(self):
+        """Last, for it opens a copy. Names come from files of whoever: the page shows them and runs nothing. Errors that
+        are roundings have no quotients."""
+        def change(data):
             for s in data["series"]:
                 s.update({key: f'<b class="injected">{key}</b>' for key in ("name", "unit", "provenance")})
                 for model in s["models"]:
                     model.update({key: f'<b class="injected">{key}</b>' for key in ("name", "detail")})
+                    model.update(test_rmse=[1e-20], test_rmse_mean=1e-20)
         page = pathlib.Path(self.path).read_text(encoding="utf-8")
         with tempfile.NamedTemporaryFile("w", suffix=".html", encoding="utf-8") as copy:
-            copy.write(with_data(rename)(page))
+            copy.write(with_data(change)(page))
             copy.flush()
             self.driver.get(pathlib.Path(copy.name).as_uri())
             count = len(self.find('figure[data-rendered="true"]'))
@@ -300,6 +308,9 @@ class Visit(PageVisit):
             for element in self.find(".injected"):
                 where = self.js("return arguments[0].closest('figure, section, body').outerHTML", element)
                 yield f"a name of the data became markup in {where[:200]}"
+            for s in self.series():
+                if any(row[2] != "\u2014" for row in self.js(TABLE, s["id"])):
+                    yield f"{s['id']}: the table of errors has quotients of roundings"
 
     def check_primer(self):
         curve = 'return document.querySelector(\'[data-chart="primer"] path.fit\')' \

@@ -224,4 +224,12 @@ TEST_CASE("misuse is told") {
     CHECK(json::parse(in).contains("traceEvents"));
     std::filesystem::remove(file);
     CHECK_THROWS_AS(one.write_chrome(std::filesystem::path("/nowhere/at/all.json")), IoError);
+    // Not replaced: what is no regular file, here a folder.
+    try {
+        one.write_chrome(std::filesystem::temp_directory_path());
+        FAIL("accepted");
+    } catch (const IoError& error) {
+        const std::string said = error.what();
+        CHECK(said.find("[write_chrome] " + std::filesystem::temp_directory_path().string()) == 0);
+    }
 }
