@@ -129,7 +129,8 @@ Comparison compare_models(const MonthlySeries& series, const ComparisonOptions& 
     comparer.value = pick(series.value, result.split.train);
 
     unsigned months = 0;
-    for (const double t : comparer.time) months |= 1U << (std::lround(12 * t - 0.5) % 12);
+    for (const double t : comparer.time)
+        months |= 1U << std::clamp<int>(int(12 * (t - std::floor(t))), 0, 11);
     if (const int count = std::popcount(months); count < 3)
         throw ValueError("comparison",
                          series.name + ": the months to train on are of " + std::to_string(count) +
