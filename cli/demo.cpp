@@ -83,7 +83,7 @@ void run_demo(const DemoOptions& options) {
         demo_report(results, {options.command, options.seed, options.epochs, seconds});
     write_report(options.out, report);
     for (const Comparison& c : results) print_table(c);
-    std::printf("%s\n", options.out.c_str());
+    std::printf("%s\n", printable(options.out.string()).c_str());
     // Last: a trace that fails should not cost the results.
     if (!options.trace.empty()) trace.write_chrome(options.trace);
 }

@@ -9,6 +9,7 @@
 #include "autograd/functions.h"
 #include "autograd/tape.h"
 #include "cli/exit_codes.h"
+#include "cli/files.h"
 #include "cli/ops.h"
 #include "cli/smoother_spec.h"
 #include "engine/error.h"
@@ -275,6 +276,7 @@ Spec read_spec(const std::filesystem::path& path) {
 }  // namespace
 
 int run_eval(const EvalOptions& options) {
+    require_writable("eval --out", options.out);
     const Spec spec = read_spec(options.spec);
     const io::Safetensors in = io::Safetensors::open(options.in);
     io::TensorMap out;

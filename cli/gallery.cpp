@@ -12,6 +12,7 @@
 #include "cli/report/report.h"
 #include "cli/smoother_spec.h"
 #include "engine/error.h"
+#include "models/data/text.h"
 
 namespace mercer::cli {
 namespace {
@@ -142,7 +143,7 @@ void run_gallery(const GalleryOptions& options) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - started;
     page.update(provenance(options.command, spent.count()));
     write_report(options.out, page, Page::gallery);
-    std::printf("%s\n", options.out.c_str());
+    std::printf("%s\n", printable(options.out.string()).c_str());
 }
 
 }  // namespace mercer::cli

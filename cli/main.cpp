@@ -78,7 +78,7 @@ void require_command(const CLI::App& app, int argc, char** argv) {
     if (argc > 1 && (first.starts_with('-') || std::ranges::find(names, first) != names.end()))
         return;
     const std::string wrong =
-        argc > 1 ? "'" + std::string(first) + "' is no command" + suggestion(first, names)
+        argc > 1 ? "'" + printable(first) + "' is no command" + suggestion(first, names)
                  : "a command is needed";
     throw CLI::ValidationError(wrong + " (there are " + known + ")");
 }
@@ -91,7 +91,7 @@ void require_distinct(std::initializer_list<NamedFile> files) {
         for (const NamedFile& b : files)
             if (&a < &b && same_file(a.second, b.second))
                 throw CLI::ValidationError(std::string(a.first) + " and " + b.first +
-                                           " are the same file, " + b.second.string() +
+                                           " are the same file, " + printable(b.second.string()) +
                                            "; give two");
 }
 

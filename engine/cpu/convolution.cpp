@@ -61,20 +61,23 @@ std::vector<Alike> apart(const ConvolutionAxis& a) {
 template <class T>
 const T* gather_weights(const ConvolutionSizes& s, const Correlation<T>& c, const T* w,
                         Scratch& scratch) {
-    const int64_t downs = int64_t(c.first[0].size()), acrosses = int64_t(c.first[1].size()),
-                  steps = s.to * c.taps();
+    const int64_t pairs = int64_t(c.first[0].size() * c.first[1].size()), taps = c.taps(),
+                  steps = s.to * taps;
     T* const weights = scratch.take<T>(s.groups * c.rows() * steps);
+    int64_t* const at = scratch.take<int64_t>(pairs * taps);  // within the kernel
+    int64_t* next = at;
+    for (int64_t r : c.first[0])
+        for (int64_t q : c.first[1])
+            for (int64_t u : c.down.offset)
+                for (int64_t v : c.across.offset)
+                    *next++ = tap_of(s.axis[0], r, u) * s.axis[1].kernel + tap_of(s.axis[1], q, v);
     parallel_each(s.groups * c.rows(), grain_for(steps), [&](int64_t row) {
-        const int64_t q = c.first[1][size_t(row % acrosses)],
-                      r = c.first[0][size_t(row / acrosses % downs)],
-                      i = row / (acrosses * downs) % s.from, g = row / c.rows();
-        std::vector<int64_t> at;
-        for (int64_t u : c.down.offset)
-            for (int64_t v : c.across.offset)
-                at.push_back(tap_of(s.axis[0], r, u) * s.axis[1].kernel + tap_of(s.axis[1], q, v));
+        const int64_t channel = row / pairs, g = channel / s.from;
+        const int64_t* const tap = at + row % pairs * taps;
+        const T* kernel = w + (g * s.to * s.from + channel % s.from) * s.taps();
         T* to = weights + row * steps;
-        for (int64_t o = 0; o < s.to; ++o)
-            for (int64_t k : at) *to++ = w[((g * s.to + o) * s.from + i) * s.taps() + k];
+        for (int64_t o = 0; o < s.to; ++o, kernel += s.from * s.taps())
+            for (int64_t k = 0; k < taps; ++k) *to++ = kernel[tap[k]];
     });
     return weights;
 }
@@ -120,10 +123,13 @@ void convolve_transpose(const ConvolutionSizes& s, const T* y, const T* w, const
         return multiply_planes<T>(s.batch, s.from, s.to, s.in(), {w, 1, s.from}, y, bias, x);
     const int64_t remainders =
         std::min(s.axis[0].stride, s.axis[0].in) * std::min(s.axis[1].stride, s.axis[1].in);
-    // Many planes of few outputs each are better rows of one product.
-    const bool planes = s.from == 1 && s.to == 1 && remainders <= 16;
-    const auto reaches = planes ? apart : alike;
-    const std::vector<Alike> downs = reaches(s.axis[0]), acrosses = reaches(s.axis[1]);
+    if (s.to == 0)
+        return fill_planes(s.batch * s.groups * s.from, s.groups * s.from, s.in(), bias, x);
+    std::vector<Alike> downs = alike(s.axis[0]), acrosses = alike(s.axis[1]);
+    // One plane to one plane; but many outputs that read alike are better rows of a product.
+    const bool planes =
+        s.from == 1 && s.to == 1 && (remainders <= 16 || downs.size() * acrosses.size() > 1);
+    if (planes) downs = apart(s.axis[0]), acrosses = apart(s.axis[1]);
     Scratch scratch;
     std::vector<Correlation<T>> parts;
     int64_t read = 0;

@@ -1,6 +1,6 @@
 // Convolutions over two spatial axes as matrix products: patches of the source are packed into the panels that the
 // kernels of gemm read, so no matrix of patches exists in memory. One plane to one plane (depthwise) goes without a
-// product. Each output is one fma chain (see the functions), whatever the tiles, instruction set and threads; where the
+// product, unless many outputs of a gradient read alike. Each output is one fma chain (see the functions), whatever the tiles, instruction set and threads; where the
 // kernel has one tap, stride 1 and no padding, it is gemm.h's sum.
 #pragma once
 

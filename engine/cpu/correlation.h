@@ -78,7 +78,7 @@ struct Correlation {
 /// One plane to one plane of each channel: all parts of a result, for each remainder of the rows those of the columns.
 template <class T>
 void correlate_planes(std::span<const Correlation<T>> parts);
-/// Any other.
+/// The same as a product, of any number of planes.
 template <class T>
 void correlate(const Correlation<T>& x);
 

@@ -38,8 +38,8 @@ private:
     }
     int_type overflow(int_type c) override {
         const char one = traits_type::to_char_type(c);
-        file_.write(&one, 1);
-        return c;
+        if (c != traits_type::eof()) file_.write(&one, 1);
+        return traits_type::not_eof(c);
     }
     io::AtomicFile& file_;
 };

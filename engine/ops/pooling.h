@@ -1,4 +1,4 @@
-// The largest of each window. (Averages are convolutions with ones: pooling.inc.)
+// The largest of each window, and their averages.
 #pragma once
 
 #include "engine/ops/convolution.h"
@@ -22,7 +22,7 @@ MERCER_API ConvolutionAttrs window_attrs(const char* operation, int axes, const 
 
 MERCER_API Tensor largest_of_windows(const Tensor& x, const ConvolutionAttrs& windows);
 
-/// Sums of windows by a depthwise convolution with ones, over their sizes.
+/// Sums of windows by a depthwise convolution with ones, over their sizes; of whole planes, their means.
 template <class X>
 X average_of_windows(const X& x, ConvolutionAttrs windows, bool count_include_pad) {
     const int64_t down = windows.axis[0].kernel, across = windows.axis[1].kernel;
@@ -32,7 +32,7 @@ X average_of_windows(const X& x, ConvolutionAttrs windows, bool count_include_pa
         inside = inside && a.before == 0 && (a.out - 1) * a.stride + a.kernel <= a.in;
         whole = whole && inside && a.kernel == a.in;
     }
-    if (whole) return mean(x, {2, 3}, true);
+    if (whole && is_floating(x.dtype())) return mean(x, {2, 3}, true);
     windows.groups = std::max<int64_t>(1, x.size(1));
     const Shape each{x.size(1), std::min<int64_t>(1, x.size(1)), down, across};
     const X sums = convolve(x, X(Tensor::ones(each, x.dtype())), X(), windows);

@@ -117,7 +117,7 @@ TEST_CASE("gradients of depthwise weights are sums over shifted planes, of taps 
         }
 }
 
-TEST_CASE("strides and kernels of any size cost what their outputs do") {
+TEST_CASE("strides of any size, and kernels over no planes, cost what their outputs do") {
     const auto peak_of = [](auto run) {
         reset_peak_memory();
         const size_t before = memory_stats().live;
