@@ -86,6 +86,7 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
         const int64_t most = std::max<int64_t>(8, panel_bytes / (nr * int64_t(sizeof(T))));
         T* const strip = scratch.take<T>((o1 - o0) * most + table.lanes);
         T* const panel = scratch.take<T>(most * nr + patch_slack);
+        std::fill_n(panel, most * nr, T(0));  // lanes of no output: subnormal numbers would be slow
         Run* const runs = scratch.take<Run>(most);
         bool begun = false;
         for (int64_t n = 0; n < s.batch; ++n)

@@ -101,6 +101,9 @@ void convert(const Tensor& target, const Tensor& source) {
     const int64_t to_col = walk.strides[0][last], from_col = walk.strides[1][last],
                   to_size = int64_t(size_of(target.dtype())),
                   from_size = int64_t(size_of(source.dtype()));
+    // Rows across memory: in squares, then converted.
+    if (to_col == 1 && std::abs(from_col) >= 16 && target.count() >= 4096)
+        return convert(target, source.contiguous());
     const auto kernel = copy_table().convert[int(target.dtype())][int(source.dtype())];
     walk.for_pieces(1 << 14, 1, [&](const int64_t* at, int64_t first, int64_t n) {
         kernel(static_cast<char*>(target.raw()) + (at[0] + first * to_col) * to_size, to_col,

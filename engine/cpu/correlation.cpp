@@ -94,10 +94,13 @@ void correlate(const Correlation<T>& x) {
     Scratch shared;
     const PackedWeights<T> weights(shared, table, x);
     const int64_t threads = thread_count(), pairs = x.batch * x.groups;
+    const int64_t nr = table.nr, tasks = (4 * threads + pairs - 1) / pairs;
+    // Each thread has some; but areas less than a panel wide read all weights for few outputs.
+    const int64_t wanted =
+        threads == 1 ? 1 : std::clamp(x.all().count() / nr, (threads + pairs - 1) / pairs, tasks);
     const std::vector<Area> areas =
-        cut(x.down, x.across, x.source_size, x.from, x.in_place() ? 0 : m,
-            threads == 1 ? 1 : (4 * threads + pairs - 1) / pairs, tile_bytes / int64_t(sizeof(T)));
-    const int64_t nr = table.nr;
+        cut(x.down, x.across, x.source_size, x.from, x.in_place() ? 0 : m, wanted,
+            tile_bytes / int64_t(sizeof(T)));
     const auto compute = [&](int64_t entry, int64_t group, const Area& area) {
         Scratch scratch;
         const Tiling tiling(x.down, x.across, x.source_size, area);
@@ -114,6 +117,8 @@ void correlate(const Correlation<T>& x) {
         const int64_t origin = area.begin[0] * x.out_size[1] + area.begin[1],
                       c_row = outputs ? count : x.plane();
         T* const panel = scratch.take<T>(weights.depth * nr + patch_slack);
+        // Lanes that no output has are multiplied all the same: slowly, where memory held subnormal numbers.
+        std::fill_n(panel, weights.depth * nr, T(0));
         Run* const runs = scratch.take<Run>(nr);
         for (int64_t b = 0; b < weights.blocks; ++b) {
             const int64_t depth = std::min(weights.depth, k - b * weights.depth);

@@ -97,7 +97,11 @@ std::vector<Area> cut(const Reach& down, const Reach& across, const int64_t sour
         if (i + 1 < parts) a.end[axis] = (i + 1) * n / parts / whole * whole;
         return a;
     };
-    while (parts < n && (planes * Tiling(down, across, source, area(parts - 1)).plane() > most ||
+    const auto tile = [&] { return Tiling(down, across, source, area(parts - 1)).plane(); };
+    const int64_t whole =
+        Tiling(down, across, source, {{0, 0}, {down.count, across.count}}).plane();
+    // Taps far apart reach over many rows, of which each tile has a copy.
+    while (parts < n && ((planes * tile() > most && parts * tile() <= 3 * whole) ||
                          rows * area(parts - 1).count() > 4 * most))
         parts = std::min(n, parts + (parts + 3) / 4);
     std::vector<Area> areas;

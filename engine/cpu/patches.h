@@ -91,7 +91,7 @@ private:
 };
 
 /// Areas of about equal size: at least `wanted`, and none whose tile exceeds `most` elements, or whose outputs in `rows`
-/// rows four times as many, unless it is one row.
+/// rows four times as many, unless it is one row, or tiles would copy the source three times.
 std::vector<Area> cut(const Reach& down, const Reach& across, const int64_t source[2],
                       int64_t planes, int64_t rows, int64_t wanted, int64_t most);
 

@@ -7,6 +7,7 @@
 
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/random.h"
 #include "tests/support/every_isa.h"
 #include "tests/support/message.h"
 
@@ -345,4 +346,17 @@ TEST_CASE("copies past the caches, of matrices turned over, are those that are n
                 CHECK(all(equal(x.contiguous(), expected)).item<bool>());
             });
         }
+}
+
+TEST_CASE("a large transposed tensor is converted as a small one is") {
+    const Tensor x = randn(Key{4, 2}, {70, 90}) * 100.0;
+    for (DType dtype : {DType::f64, DType::i64, DType::bf16}) {
+        const Tensor all = cast(permute(x, {1, 0}), dtype);
+        CHECK(all.shape() == Shape{90, 70});
+        for (int64_t row : {0, 17, 89}) {
+            const Tensor line = slice(all, 0, row, row + 1), of = slice(x, 1, row, row + 1);
+            CHECK(cast(line, DType::f64).to_vector<double>() ==
+                  cast(cast(of, dtype), DType::f64).to_vector<double>());
+        }
+    }
 }
