@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/random_table.h"
 #include "engine/error.h"
+#include "engine/functions.h"
 #include "engine/operation.h"
 #include "engine/parallel.h"
 #include "engine/philox.h"
@@ -67,18 +67,18 @@ Tensor randn(Key key, const Shape& shape, DType dtype) {
 }
 
 Tensor permutation(Key key, int64_t n) {
-    Tensor order = Tensor::empty({n}, DType::i64);
-    std::vector<std::pair<uint64_t, int64_t>> draws(static_cast<size_t>(n));
-    for (int64_t i = 0; i < n; ++i) {
-        const auto w = philox({uint32_t(i), uint32_t(uint64_t(i) >> 32), uint32_t(key.stream),
-                               uint32_t(key.stream >> 32)},
-                              {uint32_t(key.seed), uint32_t(key.seed >> 32)});
-        draws[size_t(i)] = {(uint64_t(w[1]) << 32) | w[0], i};
-    }
-    std::sort(draws.begin(), draws.end());
-    int64_t* to = order.mutable_data<int64_t>();
-    for (const auto& draw : draws) *to++ = draw.second;
-    return order;
+    const Tensor draws = Tensor::empty({n}, DType::i64);
+    auto* const to = static_cast<int64_t*>(draws.raw());
+    parallel_for(n, 1 << 12, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+            const auto w = philox({uint32_t(i), uint32_t(uint64_t(i) >> 32), uint32_t(key.stream),
+                                   uint32_t(key.stream >> 32)},
+                                  {uint32_t(key.seed), uint32_t(key.seed >> 32)});
+            // Unsigned, in the order of signed ones.
+            to[i] = int64_t((uint64_t(w[1] ^ 0x80000000u) << 32) | w[0]);
+        }
+    });
+    return argsort(draws);
 }
 
 }  // namespace mercer
