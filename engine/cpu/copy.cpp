@@ -102,7 +102,8 @@ void convert(const Tensor& target, const Tensor& source) {
                   to_size = int64_t(size_of(target.dtype())),
                   from_size = int64_t(size_of(source.dtype()));
     // Rows across memory: in squares, then converted.
-    if (to_col == 1 && std::abs(from_col) >= 16 && target.count() >= 4096)
+    if (to_col == 1 && std::abs(from_col) >= 16 && target.count() >= 4096 &&
+        !source.is_contiguous())
         return convert(target, source.contiguous());
     const auto kernel = copy_table().convert[int(target.dtype())][int(source.dtype())];
     walk.for_pieces(1 << 14, 1, [&](const int64_t* at, int64_t first, int64_t n) {

@@ -3,10 +3,8 @@
 namespace mercer::cpu {
 
 Reach forward_reach(const ConvolutionAxis& a) {
-    Reach r{1,
-            a.out,
-            a.out > 1 ? a.stride : 1,
-            {}};  // one output has no neighbour, however far the next would be
+    // One output has no neighbour, however far the next would be.
+    Reach r{1, a.out, a.out > 1 ? a.stride : 1, {}};
     for (int64_t k = 0; k < a.kernel; ++k) r.offset.push_back(k * a.dilation - a.before);
     return r;
 }
@@ -91,10 +89,11 @@ std::vector<Area> cut(const Reach& down, const Reach& across, const int64_t sour
     const int64_t n = axis == 0 ? down.count : across.count;
     int64_t parts = std::clamp<int64_t>(wanted, 1, n);
     const auto area = [&](int64_t i) {
-        const int64_t whole = axis == 1 && n / parts >= 32 ? 32 : 1;  // columns of the widest panel
+        const int64_t panel =
+            axis == 1 && n / parts >= 32 ? 32 : 1;  // the widest has so many columns
         Area a{{0, 0}, {down.count, across.count}};
-        a.begin[axis] = i * n / parts / whole * whole;
-        if (i + 1 < parts) a.end[axis] = (i + 1) * n / parts / whole * whole;
+        a.begin[axis] = i * n / parts / panel * panel;
+        if (i + 1 < parts) a.end[axis] = (i + 1) * n / parts / panel * panel;
         return a;
     };
     const auto tile = [&] { return Tiling(down, across, source, area(parts - 1)).plane(); };
