@@ -1,9 +1,13 @@
 // Copies between strided tensors, with conversion of dtype. Memory traffic: one read, one write.
 #pragma once
 
+#include "engine/cpu/copy_table.h"
 #include "engine/tensor.h"
 
 namespace mercer::cpu {
+
+/// Planes of elements of `size` bytes, on this thread.
+void copy_plane(int64_t size, void* to, const void* from, const Plane& p);
 
 /// target[i] = source[i], any strides, same shape and dtype. Does not bump the version: for fresh
 /// outputs.

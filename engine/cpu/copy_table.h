@@ -6,10 +6,11 @@
 namespace mercer::cpu {
 
 /// A rectangle of two axes in both tensors: strides of a row and of a column, in elements. `turned`: the source is dense
-/// along rows rather than columns. `stream`: to + whole lines go past the caches.
+/// along rows rather than columns. `stream`: to + whole lines go past the caches. `planes` of them.
 struct Plane {
     int64_t rows, cols, to_row, to_col, from_row, from_col;
     bool turned, stream;
+    int64_t planes = 1, to_plane = 0, from_plane = 0;
 };
 
 struct CopyTable {

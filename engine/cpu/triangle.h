@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "engine/cpu/copy_table.h"
+#include "engine/cpu/copy.h"
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/factor_table.h"
 #include "engine/cpu/gemm.h"
@@ -15,7 +15,6 @@
 #include "engine/scratch.h"
 
 namespace mercer {
-const cpu::CopyTable& copy_table();      // engine/cpu/copy.cpp
 const cpu::FactorTable& factor_table();  // engine/cpu/factor.cpp
 
 namespace cpu {
@@ -30,8 +29,8 @@ template <class T>
 void copy_block(int64_t rows, int64_t columns, MatrixView<const T> from, MatrixView<T> to) {
     if (to.col != 1)
         std::swap(rows, columns), std::swap(from.row, from.col), std::swap(to.row, to.col);
-    copy_table().plane[std::countr_zero(sizeof(T))](
-        to.data, from.data,
+    copy_plane(
+        sizeof(T), to.data, from.data,
         {rows, columns, to.row, to.col, from.row, from.col, from.row == 1 && from.col != 1, false});
 }
 

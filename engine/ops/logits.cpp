@@ -8,7 +8,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/ops/loss_rows.h"
-#include "engine/ops/rows.h"
+#include "engine/ops/tiles.h"
 #include "engine/parallel.h"
 #include "engine/shown.h"
 
@@ -66,15 +66,19 @@ Tensor LogSumExp::backward(const Attrs& attrs, const Tensor& from, const Tensor&
 Tensor LogSoftmax::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     require_floating(name, in[0]);
-    return along_rows(attrs.axis, logits_table().log_softmax[in[0].dtype() == DType::f64], in[0]);
+    const auto& table = logits_table();
+    const bool wide = in[0].dtype() == DType::f64;
+    return along(attrs.axis, true, table.log_softmax[wide], table.log_softmax_tile[wide], in[0]);
 }
 
 Tensor LogSoftmax::backward(const Attrs& attrs, const Tensor& y, const Tensor& g) {
     const OperationScope scope(name, {&y, &g});
-    const auto kernel = logits_table().log_softmax_backward[y.dtype() == DType::f64];
+    const auto& table = logits_table();
+    const bool wide = y.dtype() == DType::f64;
     const bool stream = streams(y, 3);
-    return along_rows(
-        attrs.axis, [=](auto... args) { kernel(args..., stream); }, y, g);
+    return along(
+        attrs.axis, false, [&](auto... args) { table.log_softmax_backward[wide](args..., stream); },
+        table.log_softmax_backward_tile[wide], y, g);
 }
 
 Tensor row_labels(const char* operation, const Shape& x, const Tensor& ids, int64_t ignore) {

@@ -13,17 +13,17 @@
 
 namespace mercer {
 
-/// The axis exchanged with the last one, row-major; from_rows() exchanges them back.
-inline Tensor from_rows(const Tensor& rows, int axis) {
-    const int last = rows.rank() - 1;
-    if (axis == last) return rows;
-    Shape shape = rows.shape();
-    Strides strides = rows.strides();
-    std::swap(shape[axis], shape[last]);
-    std::swap(strides[axis], strides[last]);
-    return rows.view(shape, strides, rows.offset()).contiguous();
+/// The axis exchanged with the last one.
+inline Tensor exchanged(const Tensor& x, int axis) {
+    Shape shape = x.shape();
+    Strides strides = x.strides();
+    std::swap(shape[axis], shape[x.rank() - 1]);
+    std::swap(strides[axis], strides[x.rank() - 1]);
+    return x.view(shape, strides, x.offset());
 }
-inline Tensor as_rows(const Tensor& x, int axis) { return from_rows(x, axis).contiguous(); }
+/// The same row-major; from_rows() exchanges them back.
+inline Tensor as_rows(const Tensor& x, int axis) { return exchanged(x, axis).contiguous(); }
+inline Tensor from_rows(const Tensor& rows, int axis) { return as_rows(rows, axis); }
 
 /// Whether a kernel that reads and writes so many tensors like x stores its results past the caches.
 inline bool streams(const Tensor& x, int tensors) {

@@ -3,7 +3,7 @@
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/softmax_table.h"
 #include "engine/functions.h"
-#include "engine/ops/rows.h"
+#include "engine/ops/tiles.h"
 
 namespace mercer {
 
@@ -12,16 +12,20 @@ MERCER_DISPATCH(cpu::SoftmaxTable, softmax_table)
 Tensor Softmax::forward(const Attrs& attrs, std::span<const Tensor> x) {
     const OperationScope scope(name, x);
     require_floating(name, x[0]);
-    return along_rows(attrs.axis, softmax_table().forward[x[0].dtype() == DType::f64], x[0]);
+    const auto& table = softmax_table();
+    const bool wide = x[0].dtype() == DType::f64;
+    return along(attrs.axis, true, table.forward[wide], table.forward_tile[wide], x[0]);
 }
 
 Tensor Softmax::backward(const Attrs& attrs, const Tensor& y, const Tensor& g) {
     const OperationScope scope(name, {&y, &g});
-    const auto kernel = softmax_table().backward[y.dtype() == DType::f64];
+    const auto& table = softmax_table();
+    const bool wide = y.dtype() == DType::f64;
     // A gradient's rows may go past the caches; not the result's, which the derivative reads.
     const bool stream = streams(y, 3) && y.size(attrs.axis) * int64_t(size_of(y.dtype())) % 64 == 0;
-    return along_rows(
-        attrs.axis, [=](auto... args) { kernel(args..., stream); }, y, g);
+    return along(
+        attrs.axis, false, [&](auto... args) { table.backward[wide](args..., stream); },
+        table.backward_tile[wide], y, g);
 }
 
 Tensor softmax(const Tensor& x, int axis) { return compute_along<Softmax>(axis, x); }

@@ -42,6 +42,22 @@ void copy_square(T* to, const T* from, const Plane& p) {
         }
 }
 
+/// A part of a square: dearer than loops for 64 elements.
+template <class T>
+void copy_part(T* to, const T* from, int64_t rows, int64_t cols, const Plane& p) {
+    constexpr int lanes = Vec<T>::lanes;
+    for (int64_t j = 0; j < cols; j += lanes)
+        for (int64_t i = 0; i < rows; i += lanes) {
+            const int high = rows - i < lanes ? int(rows - i) : lanes,
+                      wide = cols - j < lanes ? int(cols - j) : lanes;
+            Vec<T> v[lanes];
+            for (int k = 0; k < lanes; ++k)
+                v[k] = load(from + i + (j + (k < wide ? k : 0)) * p.from_col, high, T(0));
+            turn<lanes>(v);
+            for (int k = 0; k < high; ++k) store(v[k], to + (i + k) * p.to_row + j, wide);
+        }
+}
+
 /// Few columns, n, dense in the target: rows in whole registers; how many it took.
 template <int n, class T>
 int64_t copy_columns(T* to, const T* from, const Plane& p) {
@@ -128,8 +144,9 @@ void copy_turned(T* to, const T* from, const Plane& plane) {
             const int64_t rows = p.rows - i0 < side ? p.rows - i0 : side,
                           cols = p.cols - j0 < side ? p.cols - j0 : side;
             if constexpr (in_registers<T>)
-                if (p.from_row == 1 && p.to_col == 1 && rows == side && cols == side) {
-                    copy_square(t, f, p);
+                if (p.from_row == 1 && p.to_col == 1 && rows * cols > 64) {
+                    rows == side&& cols == side ? copy_square(t, f, p)
+                                                : copy_part(t, f, rows, cols, p);
                     continue;
                 }
             for (int64_t i = 0; i < rows; ++i)
@@ -164,12 +181,12 @@ void copy_rows(T* to, const T* from, const Plane& p) {
     const auto each = [&](auto run) MERCER_STEP {
         for (int64_t i = 0; i < p.rows; ++i) run(to + i * p.to_row, from + i * p.from_row);
     };
-    if (to_col == 1 && from_col == 1 && n * int64_t(sizeof(T)) > 4 * line)
+    if (to_col == 1 && from_col == 1 && !p.stream && n * int64_t(sizeof(T)) > 4 * line)
         return each([n](T* t, const T* f) { __builtin_memcpy(t, f, size_t(n) * sizeof(T)); });
     if constexpr (in_registers<T>) {
         if (to_col == 1 && from_col == 1)
-            return each([n](T* t, const T* f) MERCER_STEP {
-                write_run(t, n, false, [f](int64_t j, int count) MERCER_STEP {
+            return each([&](T* t, const T* f) MERCER_STEP {
+                write_run(t, n, p.stream, [f](int64_t j, int count) MERCER_STEP {
                     return load(f + j, count, T(0));
                 });
             });
@@ -190,10 +207,12 @@ void copy_rows(T* to, const T* from, const Plane& p) {
 
 template <class T>
 void plane(void* to, const void* from, const Plane& p) {
-    T* const t = static_cast<T*>(to);
-    const T* const f = static_cast<const T*>(from);
-    if (p.from_col == 0 && p.cols <= 8 && copy_repeated(t, f, p)) return;
-    (p.turned ? copy_turned<T> : copy_rows<T>)(t, f, p);
+    T* t = static_cast<T*>(to);
+    const T* f = static_cast<const T*>(from);
+    for (int64_t k = 0; k < p.planes; ++k, t += p.to_plane, f += p.from_plane) {
+        if (p.from_col == 0 && p.cols <= 8 && copy_repeated(t, f, p)) continue;
+        (p.turned ? copy_turned<T> : copy_rows<T>)(t, f, p);
+    }
     if (p.stream) stream_fence();
 }
 

@@ -2,6 +2,7 @@
 // x once; a gradient reads its operands and writes once; log_softmax reads x, twice where a row
 // exceeds the caches, and writes y.
 #include "engine/cpu/kernels/exp_sum.h"
+#include "engine/cpu/kernels/tile.h"
 #include "engine/cpu/logits_table.h"
 
 namespace mercer::MERCER_ISA {
@@ -87,6 +88,11 @@ void log_softmax(const void* from, void* to, int64_t rows, int64_t n) {
 }
 
 template <class T>
+MERCER_INLINE Vec<T> log_softmax_gradient(Vec<T> y, Vec<T> total, Vec<T> g) {
+    return select(y == -infinity<T>(), Vec<T>(T(0)), fma(-exp(y), total, g));
+}
+
+template <class T>
 void log_softmax_backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, int64_t n,
                           bool stream) {
     for (int64_t r = 0; r < rows; ++r) {
@@ -98,12 +104,54 @@ void log_softmax_backward(const void* y_rows, const void* g_rows, void* to, int6
         });
         const Vec<T> total(sum.total());
         write_run(static_cast<T*>(to) + r * n, n, stream, [&](int64_t i, int count) MERCER_STEP {
-            const Vec<T> yi = load(y + i, count, T(0));
-            return select(yi == -infinity<T>(), Vec<T>(T(0)),
-                          fma(-exp(yi), total, load(g + i, count, T(0))));
+            return log_softmax_gradient(load(y + i, count, T(0)), total, load(g + i, count, T(0)));
         });
     }
     if (stream) stream_fence();
+}
+
+template <class T>
+void log_softmax_tile(const void* from, void* to, int64_t n, int64_t columns) {
+    const T* const x = static_cast<const T*>(from);
+    T* const y = static_cast<T*>(to);
+    T tops[4096 / sizeof(T)], sums[tile_sums<T>];
+    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
+        largest_of_columns(x + c, n, columns, count).store(tops + c);
+    });
+    tile_sum(x, n, columns, sums, [&](Vec<T> part, Vec<T> v, int64_t c) MERCER_STEP {
+        return plus_exp(part, v - finite_top(Vec<T>::load(tops + c)));
+    });
+    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
+        const Vec<T> zero(T(0)), most = Vec<T>::load(tops + c), top = finite_top(most);
+        Vec<T> sum = load(sums + c, count, T(1));
+        sum = select(most == -infinity<T>() && sum == sum, zero, sum);
+        if (any(most == infinity<T>())) [[unlikely]] {
+            Vec<T> seen = most;
+            for (int64_t i = c; i < n * columns; i += columns) {
+                const Vec<T> v = load(x + i, count, T(0));
+                seen = select(is_nan(v), v, seen);
+            }
+            sum = select(most == infinity<T>(), seen, sum);
+        }
+        const Vec<T> log_sum = select(sum == zero, zero, log(sum));
+        for (int64_t i = c; i < n * columns; i += columns)
+            store((load(x + i, count, T(0)) - top) - log_sum, y + i, count);
+    });
+}
+
+template <class T>
+void log_softmax_backward_tile(const void* y_tile, const void* g_tile, void* to, int64_t n,
+                               int64_t columns) {
+    const T* const y = static_cast<const T*>(y_tile);
+    const T* const g = static_cast<const T*>(g_tile);
+    T total[tile_sums<T>];
+    tile_sum(g, n, columns, total);
+    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
+        const Vec<T> sum = load(total + c, count, T(0));
+        for (int64_t i = c; i < n * columns; i += columns)
+            store(log_softmax_gradient(load(y + i, count, T(0)), sum, load(g + i, count, T(0))),
+                  static_cast<T*>(to) + i, count);
+    });
 }
 
 }  // namespace
@@ -112,6 +160,8 @@ extern const cpu::LogitsTable logits_table = {
     {sums<float>, sums<double>},
     {gradient<float>, gradient<double>},
     {log_softmax<float>, log_softmax<double>},
-    {log_softmax_backward<float>, log_softmax_backward<double>}};
+    {log_softmax_backward<float>, log_softmax_backward<double>},
+    {log_softmax_tile<float>, log_softmax_tile<double>},
+    {log_softmax_backward_tile<float>, log_softmax_backward_tile<double>}};
 
 }  // namespace mercer::MERCER_ISA

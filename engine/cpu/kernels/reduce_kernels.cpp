@@ -38,12 +38,13 @@ void run(const cpu::ReduceArgs& args) {
 
 template <class Op, class Of, class T>
 void columns(const cpu::ReduceArgs& args) {
-    const auto prepare = [](Vec<T> v, int64_t) MERCER_STEP { return Of::of(v); };
-    using Block = Columns<Op, T, true, decltype(prepare)>;
+    const auto add = [](Vec<T> part, Vec<T> v, int64_t)
+                         MERCER_STEP { return Op::join(part, Of::of(v)); };
+    using Block = Columns<Op, T, true, decltype(add)>;
     alignas(64) T buffer[8 * Block::width];
     for (int64_t c = 0; c < args.count; c += Block::width) {
         const int cols = int(args.count - c < Block::width ? args.count - c : Block::width);
-        Block{static_cast<const T*>(args.x) + c, args.n, args.stride, cols, prepare}.join(buffer);
+        Block{static_cast<const T*>(args.x) + c, args.n, args.stride, cols, add}.join(buffer);
         spread(buffer, static_cast<T*>(args.out) + c * args.out_step, args.out_step, cols);
     }
 }

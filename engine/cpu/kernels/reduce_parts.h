@@ -112,8 +112,8 @@ constexpr int next_lane(int j) {
     return j + bit;
 }
 
-/// Columns of one block: at most `width` of them at a time. `uniform`: prepare is the same for all columns.
-template <class Op, class T, bool uniform, class Prepare>
+/// Columns of one block: at most `width` of them at a time. `uniform`: add is the same for all columns.
+template <class Op, class T, bool uniform, class Add>
 struct Columns {
     static constexpr int lanes = Vec<T>::lanes;
     static constexpr int width = int(4096 / sizeof(T)), narrow = int(256 / sizeof(T));
@@ -121,7 +121,7 @@ struct Columns {
     const T* x;
     int64_t n, stride;
     int cols;
-    Prepare prepare;  // prepare(v, c): the elements from column c on
+    Add add;  // add(part, v, c): the elements v from column c on joined to their parts
 
     /// Joins the columns into buffer[0, cols). The buffer holds 8 · width elements.
     MERCER_INLINE void join(T* buffer) const {
@@ -174,7 +174,7 @@ struct Columns {
             Vec<T> v = fresh ? Vec<T>(Op::template identity<T>) : load(to + c, count, T(0));
             for (int k = 0; k < rows; ++k) {
                 __builtin_prefetch(next + k * step + c, 0, 2);
-                v = Op::join(v, prepare(load(row + k * step + c, count, T(0)), c));
+                v = add(v, load(row + k * step + c, count, T(0)), c);
             }
             store(v, to + c, count);
         });
@@ -184,17 +184,17 @@ struct Columns {
     void stream(T* acc) const {
         const int64_t used = n < canonical_lanes ? (n ? n : 1) : canonical_lanes;
         for (int64_t k = 0; k < used * cols; ++k) acc[k] = Op::template identity<T>;
-        const auto add = [&](const T* from, T* to, int64_t size) MERCER_STEP {
+        const auto join_row = [&](const T* from, T* to, int64_t size) MERCER_STEP {
             for_run<T>(size, [&](int64_t c, int count) MERCER_STEP {
-                store(Op::join(load(to + c, count, T(0)), prepare(load(from + c, count, T(0)), c)),
-                      to + c, count);
+                store(add(load(to + c, count, T(0)), load(from + c, count, T(0)), c), to + c,
+                      count);
             });
         };
         int64_t i = 0;
         if (uniform && stride == cols)  // 64 rows are one long row
             for (; i + canonical_lanes <= n; i += canonical_lanes)
-                add(x + i * stride, acc, canonical_lanes * cols);
-        for (; i < n; ++i) add(x + i * stride, acc + (i % canonical_lanes) * cols, cols);
+                join_row(x + i * stride, acc, canonical_lanes * cols);
+        for (; i < n; ++i) join_row(x + i * stride, acc + (i % canonical_lanes) * cols, cols);
         for (int64_t half = canonical_lanes / 2; half >= 1; half /= 2) {
             const int64_t joined = used < 2 * half ? (used - half) * cols : half * cols;
             for_run<T>(joined < 0 ? 0 : joined, [&](int64_t k, int count) MERCER_STEP {

@@ -1,8 +1,8 @@
 // y_i = exp(x_i − m) / Σ_j exp(x_j − m), m = max x;   dx = y·(g − Σ g·y).
 // One row at a time, so that its passes (maximum, exponential and sum, scale) meet it in cache:
 // memory sees one read and one write. The second pass of a short row asks for the next row, so that
-// memory works while the exponential does. Sums in the canonical order.
-#include "engine/cpu/kernels/row.h"
+// memory works while the exponential does. Sums in the canonical order, of columns too: the same bits.
+#include "engine/cpu/kernels/tile.h"
 #include "engine/cpu/softmax_table.h"
 
 namespace mercer::MERCER_ISA {
@@ -47,7 +47,7 @@ void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, in
         T* dx = static_cast<T*>(to) + r * n;
         Canonical<T, SumOp> sum;
         canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-            part = fma(load(g + i, count, T(0)), load(y + i, count, T(0)), part);
+            part = part + load(g + i, count, T(0)) * load(y + i, count, T(0));
         });
         const Vec<T> dot(sum.total());
         write_run(dx, n, stream, [&](int64_t i, int count) MERCER_STEP {
@@ -59,9 +59,47 @@ void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, in
     if (stream) stream_fence();
 }
 
+template <class T>
+void forward_tile(const void* from, void* to, int64_t n, int64_t columns) {
+    const T* const x = static_cast<const T*>(from);
+    T* const y = static_cast<T*>(to);
+    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
+        const Vec<T> m = finite_top(largest_of_columns(x + c, n, columns, count));
+        for (int64_t i = c; i < n * columns; i += columns)
+            store(exp_falling(load(x + i, count, T(0)) - m), y + i, count);
+    });
+    T z[tile_sums<T>];
+    tile_sum(y, n, columns, z);
+    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
+        const Vec<T> zero(T(0)), sum = load(z + c, count, T(1)),
+                                 scale = select(sum == zero, zero, Vec<T>(T(1)) / sum);
+        for (int64_t i = c; i < n * columns; i += columns)
+            store(load(y + i, count, T(1)) * scale, y + i, count);
+    });
+}
+
+template <class T>
+void backward_tile(const void* y_tile, const void* g_tile, void* to, int64_t n, int64_t columns) {
+    const T* const y = static_cast<const T*>(y_tile);
+    const T* const g = static_cast<const T*>(g_tile);
+    T* const dx = static_cast<T*>(to);
+    for_run<T>(n * columns, [&](int64_t i, int count) MERCER_STEP {
+        store(load(g + i, count, T(0)) * load(y + i, count, T(0)), dx + i, count);
+    });
+    T dot[tile_sums<T>];
+    tile_sum(dx, n, columns, dot);
+    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
+        const Vec<T> sum = load(dot + c, count, T(0));
+        for (int64_t i = c; i < n * columns; i += columns)
+            store(load(y + i, count, T(1)) * (load(g + i, count, T(1)) - sum), dx + i, count);
+    });
+}
+
 }  // namespace
 
 extern const cpu::SoftmaxTable softmax_table = {{forward<float>, forward<double>},
-                                                {backward<float>, backward<double>}};
+                                                {backward<float>, backward<double>},
+                                                {forward_tile<float>, forward_tile<double>},
+                                                {backward_tile<float>, backward_tile<double>}};
 
 }  // namespace mercer::MERCER_ISA

@@ -1,0 +1,85 @@
+// Lines along inner axes and short rows, by tiles: the bits of rows along the last axis.
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "autograd/functions.h"
+#include "autograd/tape.h"
+#include "engine/functions.h"
+#include "engine/random.h"
+#include "tests/support/bits.h"
+
+using namespace mercer;
+
+namespace {
+
+constexpr float inf = std::numeric_limits<float>::infinity(), none = NAN;
+
+/// softmax(x), log_softmax(x) along `axis`, and the gradients of their sums with weights g.
+std::array<Tensor, 4> of_axis(const Tensor& x, const Tensor& g, int axis) {
+    std::array<Tensor, 4> out;
+    for (int i = 0; i < 2; ++i) {
+        Tape tape;
+        const Var v = tape.watch(x), y = i ? log_softmax(v, axis) : softmax(v, axis);
+        out[size_t(2 * i)] = y.value();
+        out[size_t(2 * i + 1)] = tape.gradient(sum(y * Var(g)), {v})[0];
+    }
+    return out;
+}
+
+/// Every line of the results against that of its row alone.
+void check(const Tensor& x, int axis) {
+    const Tensor g = randn({3, 4}, x.shape(), x.dtype());
+    int order[Dims::max_rank];
+    for (int a = 0, n = 0; a < x.rank(); ++a)
+        if (a != axis) order[n++] = a;
+    order[x.rank() - 1] = axis;
+    const std::span<const int> to(order, size_t(x.rank()));
+    const auto got = of_axis(x, g, axis);
+    const Tensor rows = permute(x, to).contiguous(), by = permute(g, to).contiguous();
+    const int64_t n = rows.shape().back(), count = rows.count() / n;
+    const auto name = to_string(x.dtype(), x.shape()) + " axis " + std::to_string(axis);
+    const auto row = [&](const Tensor& t, int64_t r) {
+        return slice(reshape(t, {count, n}), 0, r, r + 1).contiguous();
+    };
+    std::vector<std::array<Tensor, 4>> alone;  // a row alone is no tile
+    for (int64_t r = 0; r < count; ++r) alone.push_back(of_axis(row(rows, r), row(by, r), 1));
+    for (size_t i = 0; i < 4; ++i) {
+        const Tensor lines = permute(got[i], to).contiguous();
+        std::string wrong;
+        for (int64_t r = 0; r < count && wrong.empty(); ++r)
+            wrong = difference(alone[size_t(r)][i], row(lines, r));
+        CHECK_MESSAGE(wrong.empty(), name << ", result " << i << ": " << wrong);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("softmax and its kin along any axis have the bits of rows") {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        for (const int64_t n : {1, 2, 3, 7, 16, 21, 63, 64, 65, 130})
+            for (const int64_t inner : {1, 2, 5, 16, 70}) {
+                check(randn({1, 2}, {3, n, inner}, dtype) * 4.0, 1);
+                check(randn({1, 3}, {n, 3 * inner}, dtype) * 4.0, 0);
+            }
+        check(randn({1, 2}, {400, 10}, dtype), 1);
+        check(randn({1, 2}, {2, 10, 300}, dtype), 1);
+        check(randn({1, 2}, {2, 1000, 3}, dtype), 1);
+    }
+}
+
+TEST_CASE("columns with infinities and NaN are as rows with them") {
+    Tensor x = randn({1, 2}, {8, 40});
+    float* const p = x.mutable_data<float>();
+    for (int i = 0; i < 8; ++i) p[i * 40 + 1] = -inf;
+    p[2] = inf, p[43] = -inf, p[44] = none, p[5] = inf, p[45] = none, p[86] = inf, p[6] = inf;
+    check(x, 0);
+    const auto y = of_axis(x, Tensor::ones(x.shape()), 0);
+    CHECK(std::isnan(y[0].to_vector<float>()[4]));
+    CHECK(y[0].to_vector<float>()[1] == 0);
+    CHECK(y[2].to_vector<float>()[1] == -inf);
+}
