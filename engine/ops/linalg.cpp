@@ -1,11 +1,13 @@
 #include "engine/ops/linalg.h"
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 
 #include "engine/cpu/eigen.h"
 #include "engine/cpu/factor.h"
 #include "engine/cpu/layout.h"
+#include "engine/cpu/tiny.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"
@@ -35,18 +37,25 @@ Shape batch_of(const char* operation, const Tensor& a, const Tensor& b) {
                                 cpu::batch_shape(b.shape()));
 }
 
+/// Matrices that go by tiles (engine/cpu/tiny.h).
+bool are_tiny(int64_t n, int64_t batch) { return n <= cpu::tiny && batch >= 16; }
+
 // body(i) for every matrix of the batch, one plus the column where it fails, or 0; the first failing matrix is named, whatever
-// the number of threads.
-template <class Body>
-void for_batch(int64_t batch, int64_t cost, const char* operation, const char* complaint,
-               Body body) {
+// the number of threads. If they are `tiny`, tile(first, count) of many at once: false where one of them fails.
+template <class Body, class Tile>
+void for_batch(int64_t batch, int64_t cost, const char* operation, const char* complaint, Body body,
+               bool tiny, Tile tile) {
     std::mutex mutex;
     int64_t failed = INT64_MAX, where = 0;
-    parallel_each(batch, grain_for(cost), [&](int64_t i) {
-        if (const int64_t column = body(i); column != 0) {
-            const std::lock_guard lock(mutex);
-            if (i < failed) failed = i, where = column;
-        }
+    const int64_t group = tiny ? cpu::tiny_columns : 1;
+    parallel_each((batch + group - 1) / group, grain_for(cost * group), [&](int64_t g) {
+        const int64_t first = g * group, end = std::min(first + group, batch);
+        if (tiny && tile(first, end - first)) return;
+        for (int64_t i = first; i < end; ++i)
+            if (const int64_t column = body(i); column != 0) {
+                const std::lock_guard lock(mutex);
+                if (i < failed) failed = i, where = column;
+            }
     });
     if (failed != INT64_MAX)
         throw NumericalError(operation, "matrix " + std::to_string(failed) + " of the batch " +
@@ -54,20 +63,33 @@ void for_batch(int64_t batch, int64_t cost, const char* operation, const char* c
                                             ")");
 }
 
-// body(i, factors, pivots) for every matrix of a contiguous batch; a becomes its factors.
-template <class T, class Body>
-void factored(const char* operation, const Tensor& a, int64_t k, Body body) {
-    const int64_t n = a.size(-1);
+// body(i, factors, pivots) for every matrix of a contiguous batch; a becomes its factors. Or, of tiny ones,
+// x = a⁻¹·right (n × k each, all row-major), `right` read to a tile by begin(first, count, tile).
+template <class T, class Body, class Begin>
+void factored(const char* operation, const Tensor& a, int64_t k, Body body, const Tensor& x,
+              Begin begin) {
+    const int64_t n = a.size(-1), batch = a.count() / (n * n);
     T* const all = static_cast<T*>(a.raw());
-    for_batch(a.count() / (n * n), n * n * (n + 2 * k) / 8, operation, "is singular or not finite",
-              [&](int64_t i) {
-                  Scratch scratch;
-                  int64_t* pivots = scratch.take<int64_t>(n);
-                  T* const factors = all + i * n * n;
-                  if (const int64_t column = cpu::lu(n, factors, pivots)) return column;
-                  body(i, factors, pivots);
-                  return int64_t{0};
-              });
+    for_batch(
+        batch, n * n * (n + 2 * k) / 8, operation, "is singular or not finite",
+        [&](int64_t i) {
+            Scratch scratch;
+            int64_t* pivots = scratch.take<int64_t>(n);
+            T* const factors = all + i * n * n;
+            if (const int64_t column = cpu::lu(n, factors, pivots)) return column;
+            body(i, factors, pivots);
+            return int64_t{0};
+        },
+        are_tiny(n, batch) && n * k * int64_t(sizeof(T)) <= 1024,
+        [&](int64_t first, int64_t count) {
+            Scratch scratch;
+            T *matrices = scratch.take<T>(n * n * count), *right = scratch.take<T>(n * k * count);
+            cpu::read_tile<T>(n, n, count, {all + first * n * n, n, 1, n * n}, matrices);
+            begin(first, count, right);
+            if (!cpu::tiny_kernels<T>().solve(n, k, matrices, right, count)) return false;
+            cpu::write_tile(n * k, count, right, static_cast<T*>(x.raw()) + first * n * k);
+            return true;
+        });
 }
 
 }  // namespace
@@ -80,10 +102,20 @@ Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
     visit_floating(lower.dtype(), [&]<class T>(T) {
         const T* const a = static_cast<const T*>(from.raw());
         T* const out = static_cast<T*>(lower.raw());
-        for_batch(batch, n * n * n / 8, name,
-                  "is not positive definite; is it symmetric, finite, and is its diagonal large "
-                  "enough (jitter)?",
-                  [&](int64_t i) { return cpu::cholesky(n, a + i * n * n, out + i * n * n); });
+        for_batch(
+            batch, n * n * n / 8, name,
+            "is not positive definite; is it symmetric, finite, and is its diagonal large "
+            "enough (jitter)?",
+            [&](int64_t i) { return cpu::cholesky(n, a + i * n * n, out + i * n * n); },
+            are_tiny(n, batch),
+            [&](int64_t first, int64_t count) {
+                Scratch scratch;
+                T *matrices = scratch.take<T>(n * n * count), *l = scratch.take<T>(n * n * count);
+                cpu::read_tile<T>(n, n, count, {a + first * n * n, n, 1, n * n}, matrices);
+                if (!cpu::tiny_kernels<T>().cholesky(n, matrices, l, count)) return false;
+                cpu::write_tile(n * n, count, l, out + first * n * n);
+                return true;
+            });
     });
     return lower;
 }
@@ -100,16 +132,35 @@ Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) 
     visit_floating(t.dtype(), [&]<class T>(T) {
         const T* a = static_cast<const T*>(t.raw());
         T* b = static_cast<T*>(x.raw());
-        for_batch(count(batch), n * n * k / 8, name, "", [&](int64_t i) {
-            int64_t at = 0, rest = i;
-            for (int axis = batch.rank() - 1; axis >= 0; --axis) {
-                at += rest % batch[axis] * t.strides()[axis];
-                rest /= batch[axis];
-            }
-            cpu::solve_triangular<T>(n, k, {a + at, row, col}, attrs.lower != attrs.transposed,
-                                     false, {b + i * n * k, k, 1});
-            return int64_t{0};
-        });
+        const int64_t matrices = count(batch),
+                      apart = batch.rank() ? t.strides()[batch.rank() - 1] : 0;
+        for_batch(
+            matrices, n * n * k / 8, name, "",
+            [&](int64_t i) {
+                int64_t at = 0, rest = i;
+                for (int axis = batch.rank() - 1; axis >= 0; --axis) {
+                    at += rest % batch[axis] * t.strides()[axis];
+                    rest /= batch[axis];
+                }
+                cpu::solve_triangular<T>(n, k, {a + at, row, col}, attrs.lower != attrs.transposed,
+                                         false, {b + i * n * k, k, 1});
+                return int64_t{0};
+            },
+            // Evenly apart in memory.
+            are_tiny(n, matrices) && k <= cpu::tiny &&
+                (batch.rank() == 1 || in[0].is_contiguous()) &&
+                (batch.rank() == 1 || matrices == in[0].count() / (n * n)),
+            [&](int64_t first, int64_t some) {
+                Scratch scratch;
+                T *tile = scratch.take<T>(n * n * some), *right = scratch.take<T>(n * k * some);
+                T* const at = b + first * n * k;
+                cpu::read_tile<T>(n, n, some, {a + first * apart, row, col, apart}, tile);
+                cpu::read_tile<T>(n, k, some, {at, k, 1, n * k}, right);
+                cpu::tiny_kernels<T>().solve_triangular(n, k, tile, attrs.lower != attrs.transposed,
+                                                        right, some);
+                cpu::write_tile(n * k, some, right, at);
+                return true;
+            });
     });
     return x;
 }
@@ -121,10 +172,16 @@ Tensor Solve::forward(const Attrs&, std::span<const Tensor> in) {
     const Tensor x = broadcast_to(in[1], joined(batch, {n, k})).clone();
     if (x.count() == 0) return x;
     visit_floating(x.dtype(), [&]<class T>(T) {
-        factored<T>(name, broadcast_to(in[0], joined(batch, {n, n})).clone(), k,
-                    [&](int64_t i, const T* factors, const int64_t* pivots) {
-                        cpu::lu_solve(n, k, factors, pivots, static_cast<T*>(x.raw()) + i * n * k);
-                    });
+        factored<T>(
+            name, broadcast_to(in[0], joined(batch, {n, n})).clone(), k,
+            [&](int64_t i, const T* factors, const int64_t* pivots) {
+                cpu::lu_solve(n, k, factors, pivots, static_cast<T*>(x.raw()) + i * n * k);
+            },
+            x,
+            [&](int64_t first, int64_t some, T* to) {
+                const T* const from = static_cast<T*>(x.raw()) + first * n * k;
+                cpu::read_tile<T>(n, k, some, {from, k, 1, n * k}, to);
+            });
     });
     return x;
 }
@@ -136,10 +193,16 @@ Tensor Inverse::forward(const Attrs&, std::span<const Tensor> in) {
     const Tensor x = Tensor::empty(in[0].shape(), in[0].dtype());
     if (x.count() == 0) return x;
     visit_floating(x.dtype(), [&]<class T>(T) {
-        factored<T>(name, in[0].clone(), n,
-                    [&](int64_t i, const T* factors, const int64_t* pivots) {
-                        cpu::lu_inverse(n, factors, pivots, static_cast<T*>(x.raw()) + i * n * n);
-                    });
+        factored<T>(
+            name, in[0].clone(), n,
+            [&](int64_t i, const T* factors, const int64_t* pivots) {
+                cpu::lu_inverse(n, factors, pivots, static_cast<T*>(x.raw()) + i * n * n);
+            },
+            x,
+            [&](int64_t, int64_t some, T* to) {
+                std::fill_n(to, n * n * some, T(0));
+                for (int64_t i = 0; i < n; ++i) std::fill_n(to + i * (n + 1) * some, some, T(1));
+            });
     });
     return x;
 }
@@ -154,16 +217,19 @@ std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
     visit_floating(values.dtype(), [&]<class T>(T) {
         const T* const a = static_cast<const T*>(matrices.raw());
         T *const v = static_cast<T*>(vectors.raw()), *const l = static_cast<T*>(values.raw());
-        for_batch(batch, n * n * n, name, "is not finite", [&](int64_t i) {
-            const T* const matrix = a + i * n * n;
-            for (int64_t r = 0; r < n; ++r)  // what is read of it
-                for (int64_t c = 0; c <= r; ++c)
-                    if (!std::isfinite(matrix[r * n + c])) return c + 1;
-            if (!cpu::eigh(n, matrix, l + i * n, v + i * n * n))
-                throw NumericalError(
-                    name, "matrix " + std::to_string(i) + " of the batch: it did not converge");
-            return int64_t{0};
-        });
+        for_batch(
+            batch, n * n * n, name, "is not finite",
+            [&](int64_t i) {
+                const T* const matrix = a + i * n * n;
+                for (int64_t r = 0; r < n; ++r)  // what is read of it
+                    for (int64_t c = 0; c <= r; ++c)
+                        if (!std::isfinite(matrix[r * n + c])) return c + 1;
+                if (!cpu::eigh(n, matrix, l + i * n, v + i * n * n))
+                    throw NumericalError(
+                        name, "matrix " + std::to_string(i) + " of the batch: it did not converge");
+                return int64_t{0};
+            },
+            false, [](int64_t, int64_t) { return false; });
     });
     return {values, vectors};
 }

@@ -1,11 +1,14 @@
 #include "engine/ops/matmul.h"
 
+#include <array>
 #include <vector>
 
 #include "engine/cpu/layout.h"
+#include "engine/cpu/tiny.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/ops/require.h"
+#include "engine/scratch.h"
 
 namespace mercer {
 namespace {
@@ -26,10 +29,12 @@ Shape product_shape(const Tensor& a, const Tensor& b) {
     return shape;
 }
 
+Strides batch_strides(const Tensor& t, const Shape& batch) {
+    return cpu::broadcast_strides("matmul", cpu::batch_shape(t.shape()), t.strides(), batch);
+}
+
 // Offsets of every entry of the broadcast batch in one operand.
-std::vector<int64_t> batch_offsets(const Tensor& t, const Shape& batch) {
-    const Shape own = cpu::batch_shape(t.shape());
-    const Strides strides = cpu::broadcast_strides("matmul", own, t.strides(), batch);
+std::vector<int64_t> batch_offsets(const Shape& batch, const Strides& strides) {
     std::vector<int64_t> offsets{0};
     offsets.reserve(size_t(count(batch)));
     for (int axis = batch.rank() - 1; axis >= 0; --axis)
@@ -42,6 +47,35 @@ std::vector<int64_t> batch_offsets(const Tensor& t, const Shape& batch) {
 template <class T>
 cpu::MatrixView<const T> matrix(const Tensor& t) {
     return {static_cast<const T*>(t.raw()), t.strides()[t.rank() - 2], t.strides()[t.rank() - 1]};
+}
+
+/// Many tiny products by tiles; false: they are something else.
+template <class T>
+bool multiply_tiny(int64_t m, int64_t n, int64_t k, const cpu::MatrixView<const T>& a,
+                   const cpu::MatrixView<const T>& b, const cpu::MatrixView<T>& c,
+                   const Shape& batch, const std::array<Strides, 3>& strides) {
+    // Where more is to be turned over than that, one after the other takes no longer.
+    if (k == 0 || k > cpu::tiny_steps || m * k + k * n + m * n > 80 || c.col != 1 || c.row != n)
+        return false;
+    const cpu::Walk walk = cpu::plan_walk(batch, strides);
+    const int last = walk.shape.rank() - 1;
+    const auto apart = [&](size_t operand) { return walk.strides[operand][last]; };
+    if (walk.cols() < 16 || apart(0) != m * n) return false;
+    walk.for_pieces(cpu::tiny_columns, 1, [&](const int64_t* at, int64_t first, int64_t count) {
+        Scratch scratch;
+        T *x = scratch.take<T>(m * k * count), *y = scratch.take<T>(k * n * count),
+          *z = scratch.take<T>(m * n * count);
+        const auto read = [&](size_t operand, const cpu::MatrixView<const T>& from, int64_t rows,
+                              int64_t columns, T* to) {
+            const T* const data = from.data + at[operand] + first * apart(operand);
+            cpu::read_tile<T>(rows, columns, count, {data, from.row, from.col, apart(operand)}, to);
+        };
+        read(1, a, m, k, x);
+        read(2, b, k, n, y);
+        cpu::tiny_kernels<T>().multiply(m, n, k, x, y, z, count);
+        cpu::write_tile(m * n, count, z, c.data + at[0] + first * m * n);
+    });
+    return true;
 }
 
 template <class T>
@@ -59,10 +93,17 @@ void multiply(const Tensor& out, const Tensor& a, const Tensor& b, const AfterPr
     const Shape batch = cpu::batch_shape(out.shape());
     if (count(batch) == 1)
         return cpu::gemm<T>(m, n, k, matrix<T>(a), matrix<T>(b), c, false, epilogue, order);
-    const auto at_a = batch_offsets(a, batch), at_b = batch_offsets(b, batch),
-               at_c = batch_offsets(out, batch);
-    cpu::gemm_batched<T>(count(batch), m, n, k, matrix<T>(a), at_a.data(), matrix<T>(b),
-                         at_b.data(), c, at_c.data(), false, epilogue, order);
+    const auto x = matrix<T>(a), y = matrix<T>(b);
+    const std::array<Strides, 3> strides{batch_strides(out, batch), batch_strides(a, batch),
+                                         batch_strides(b, batch)};
+    const bool chains = order == cpu::Order::chain || !cpu::sums_in_lanes(m, n, k, x, y);
+    if (chains && !epilogue.any() && !cpu::gemm_by_openblas() &&
+        multiply_tiny(m, n, k, x, y, c, batch, strides))
+        return;
+    const auto at_c = batch_offsets(batch, strides[0]), at_a = batch_offsets(batch, strides[1]),
+               at_b = batch_offsets(batch, strides[2]);
+    cpu::gemm_batched<T>(count(batch), m, n, k, x, at_a.data(), y, at_b.data(), c, at_c.data(),
+                         false, epilogue, order);
 }
 
 }  // namespace

@@ -1,0 +1,5 @@
+#include "engine/cpu/tiny.h"
+
+namespace mercer {
+MERCER_DISPATCH(cpu::TinyTable, tiny_table)
+}

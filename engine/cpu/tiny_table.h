@@ -1,0 +1,29 @@
+// Kernels for batches of tiny matrices on one instruction set. A tile holds element e of matrix c at e·columns + c, e along
+// its rows; `columns` is 64 at most.
+#pragma once
+
+#include <cstdint>
+
+namespace mercer::cpu {
+
+inline constexpr int64_t tiny = 16;          // rows and columns, at most
+inline constexpr int64_t tiny_steps = 8;     // of a product, at most
+inline constexpr int64_t tiny_columns = 64;  // matrices in a tile, at most
+
+template <class T>
+struct TinyKernels {
+    /// c = a·b, k at most tiny_steps, each element a chain of fma in ascending k.
+    void (*multiply)(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c,
+                     int64_t columns);
+    /// As factor.h's of each matrix; false, and nothing said of l and x, if one of them fails. solve() destroys a.
+    bool (*cholesky)(int64_t n, const T* a, T* l, int64_t columns);
+    void (*solve_triangular)(int64_t n, int64_t k, const T* t, bool lower, T* x, int64_t columns);
+    bool (*solve)(int64_t n, int64_t k, T* a, T* x, int64_t columns);
+};
+
+struct TinyTable {
+    TinyKernels<float> f32;
+    TinyKernels<double> f64;
+};
+
+}  // namespace mercer::cpu
