@@ -1,9 +1,12 @@
 #include "engine/cpu/pointwise.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "engine/cpu/caches.h"
+#include "engine/cpu/copy.h"
 #include "engine/parallel.h"
+#include "engine/scratch.h"
 
 namespace mercer::cpu {
 namespace {
@@ -34,6 +37,23 @@ bool run_small(PointwiseFn kernel, int64_t elements, const Shape& shape,
     for (size_t k = 0; k < out.size(); ++k) outputs[k] = raw_of(out[k]);
     kernel({1, elements, inputs, no_rows, steps, outputs, 0, state, false});
     return true;
+}
+
+/// How an operand of rows too short for a kernel meets it: as it is, or repeated in scratch.
+enum class Thin { as_is, whole_rows, each_element, otherwise };
+Thin thin(int64_t row, int64_t col, int64_t cols) {
+    if ((row == cols && col == 1) || (row == 0 && col == 0)) return Thin::as_is;
+    return row == 0 ? Thin::whole_rows : col == 0 ? Thin::each_element : Thin::otherwise;
+}
+/// rows × cols elements from where an operand that is not as_is has them.
+void spread(Thin how, int64_t rows, int64_t cols, int64_t row, int64_t col, int64_t size,
+            const char* from, char* to) {
+    if (how == Thin::each_element)
+        return copy_plane(size, to, from, {rows, cols, cols, 1, row, 0, false, false});
+    copy_plane(size, to, from, {1, cols, cols, 1, 0, col, false, false});
+    const int64_t all = rows * cols * size;
+    for (int64_t done = cols * size; done < all; done *= 2)
+        std::memcpy(to + done, to, size_t(std::min(done, all - done)));
 }
 
 }  // namespace
@@ -67,12 +87,16 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     }
 
     const int64_t rows = walk.rows();
+    bool is_thin = cols * element < 64 && side >= 64;
+    for (size_t k = 0; k < operands; ++k)
+        is_thin = is_thin && thin(row_stride[k], col_stride[k], cols) != Thin::otherwise;
     const int64_t row_bytes = row_stride[operands] * element;
     const auto inputs_end = base.begin() + std::ptrdiff_t(operands);
     int64_t traffic = 0;
     for (const Tensor* t : in) traffic += t->defined() ? t->count() * element : 0;
     for (const Tensor& t : out) traffic += t.defined() ? elements * element : 0;
-    bool stream = streams(traffic) && (rows == 1 || row_bytes % 64 == 0);
+    bool stream = streams(traffic) && (rows == 1 || row_bytes % 64 == 0 ||
+                                       (is_thin && (rows == side || side * row_bytes % 64 == 0)));
     for (size_t k = 0; k < out.size(); ++k)
         stream = stream && reinterpret_cast<uintptr_t>(out_base[k]) % 64 == 0 &&
                  std::find(base.begin(), inputs_end, out_base[k]) == inputs_end;
@@ -91,6 +115,37 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
                 row_stride[operands], state, stream});
     };
 
+    if (is_thin) {
+        // A few lines' worth of rows as one row, so that they begin at lines.
+        const int64_t most = 2048 / cols / 16 * 16, pieces = (side + most - 1) / most;
+        std::array<int64_t, Walk::max_operands> steps, no_rows{};
+        for (size_t k = 0; k < operands; ++k)
+            steps[k] = row_stride[k] != 0 || col_stride[k] != 0 ? 1 : 0;
+        return parallel_each(
+            rows / side * pieces, grain_for(most * cols * cost / 16), [&](int64_t item) {
+                const int64_t first = item % pieces * most, n = std::min(most, side - first);
+                int64_t at[Walk::max_operands];
+                walk.locate(item / pieces * side + first, at);
+                Scratch scratch;
+                const void* inputs[Walk::max_operands];
+                void* outputs[Walk::max_operands];
+                for (size_t k = 0; k < operands; ++k) {
+                    const char* const from = base[k] ? base[k] + at[k] * element : nullptr;
+                    const Thin how = thin(row_stride[k], col_stride[k], cols);
+                    inputs[k] = from;
+                    if (!from || how == Thin::as_is) continue;
+                    char* const to = scratch.take<char>(n * cols * element);
+                    spread(how, n, cols, row_stride[k], col_stride[k], element, from, to);
+                    inputs[k] = to;
+                }
+                for (size_t k = 0; k < out.size(); ++k)
+                    outputs[k] = out_base[k]
+                                     ? out_base[k] + at[operands] * int64_t(size_of(out[k].dtype()))
+                                     : nullptr;
+                kernel(
+                    {1, n * cols, inputs, no_rows.data(), steps.data(), outputs, 0, state, stream});
+            });
+    }
     if (rows == 1 && cols <= piece) return block(0, 1, 0, cols);
     if (cols >= 2 * piece) {
         const int64_t pieces = (cols + piece - 1) / piece;

@@ -22,6 +22,13 @@ void choose(const Tensor& out, const Tensor& mask, const Tensor& a, const Tensor
     const Strides strides[] = {out.strides(), strides_of(mask), strides_of(a), strides_of(b)};
     if (out.count() == 0) return;
     const cpu::Walk walk = cpu::plan_walk(out.shape(), strides);
+    // Rows too short for a kernel: what repeats along them is written out.
+    if (walk.cols() < 64 && walk.rows() >= 64) {
+        const auto whole = [&](const Tensor& x) {
+            return x.count() == 1 ? x : broadcast_to(x, out.shape()).contiguous();
+        };
+        return choose(out, whole(mask), whole(a), whole(b));
+    }
     const int last = walk.shape.rank() - 1;
     const int64_t size = size_of(out.dtype()), row[3] = {};
     const Tensor* const operands[] = {&mask, &a, &b};

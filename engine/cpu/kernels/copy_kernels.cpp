@@ -168,11 +168,9 @@ void repeat_each(T* __restrict to, const T* __restrict from, int64_t count) {
 template <class T>
 __attribute__((noinline)) bool copy_repeated(T* to, const T* from, const Plane& p) {
     if (p.from_row != 1 || p.to_col != 1 || p.to_row != p.cols) return false;
-    if (p.cols == 2) return repeat_each<2>(to, from, p.rows), true;
-    if (p.cols == 3) return repeat_each<3>(to, from, p.rows), true;
-    if (p.cols == 4) return repeat_each<4>(to, from, p.rows), true;
-    if (p.cols == 8) return repeat_each<8>(to, from, p.rows), true;
-    return false;
+    if (p.cols < 2 || p.cols > 8) return false;
+    with_constant<8>(p.cols, [&](auto n) MERCER_STEP { repeat_each<n.value>(to, from, p.rows); });
+    return true;
 }
 
 template <class T>
@@ -196,6 +194,9 @@ void copy_rows(T* to, const T* from, const Plane& p) {
                 write_run(t, n, p.stream, [v](int64_t, int) MERCER_STEP { return v; });
             });
     }
+    if constexpr (sizeof(T) == 1)
+        if (to_col == 1 && from_col == 0)
+            return each([n](T* t, const T* f) { __builtin_memset(t, int(*f), size_t(n)); });
     if (to_col == 1 && from_col == -1)
         return each([n](T* t, const T* f) {
             for (int64_t j = 0; j < n; ++j) t[j] = f[-j];
