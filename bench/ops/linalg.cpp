@@ -40,6 +40,20 @@ void add_ops_linalg() {
     }
     add("cholesky/4096x16x16", small / 3, many, {1}, true, factor,
         "divisions and roots, one after the other");
+    const Shape tiny{65536, 4, 4}, right{65536, 4, 1};
+    const double t = 65536, t3 = t * 64;
+    add("cholesky/65536x4x4", t3 / 3, tiny, {1}, true, factor,
+        "turning matrices into lanes; divisions and roots");
+    const char* const divisions = "turning matrices into lanes; divisions";
+    add(
+        "triangular_solve/65536x4x4", t * 16, tiny, right, false,
+        [](const Tensor& a, const Tensor& b) { return triangular_solve(a, b); }, divisions);
+    add(
+        "solve/65536x4x4", 2 * t3 / 3 + 2 * t * 16, tiny, right, false,
+        [](const Tensor& a, const Tensor& b) { return solve(a, b); }, divisions);
+    add(
+        "inverse/65536x4x4", 2 * t3, tiny, {1}, false,
+        [](const Tensor& a, const Tensor&) { return inverse(a); }, divisions);
     add("triangular_solve/1024", n3, big, big, false,
         [](const Tensor& a, const Tensor& b) { return triangular_solve(a, b); });
     add("solve/1024", 2 * n3 / 3 + 2 * n3, big, big, false,

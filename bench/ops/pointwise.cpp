@@ -42,9 +42,21 @@ void add_tails() {
                    });
 }
 
+/// Rows shorter than a register, with an operand that repeats over them or along them.
+void add_thin_rows() {
+    constexpr int64_t n = 4 << 18;
+    for (const Shape& shape : {Shape{3}, Shape{n, 1}})
+        add_op(std::string("mul/1Mx3 by ") + (shape.rank() == 1 ? "a row" : "a column"),
+               {.bytes = elements(6.0 * n + double(count(shape)))}, [=](DType dtype) {
+                   return [x = randn(Key{1, 1}, {n, 3}, dtype),
+                           y = randn(Key{1, 2}, shape, dtype)] { benchmark::DoNotOptimize(x * y); };
+               });
+}
+
 }  // namespace
 
 void add_ops_pointwise() {
+    add_thin_rows();
     add_expression(1 << 10, "1K");
     add_expression(256 << 10, "256K");
     add_expression(4 << 20, "4M");

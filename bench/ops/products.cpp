@@ -6,8 +6,8 @@ namespace {
 
 /// f(a, b) of 2·m·n·k·batch flops; `elements_moved`: both operands and the result.
 void add(const std::string& name, const Shape& a, const Shape& b, double flops, double moved,
-         Tensor (*f)(const Tensor&, const Tensor&)) {
-    add_op(name, {.flops = flops, .bytes = elements(moved)}, [=](DType dtype) {
+         Tensor (*f)(const Tensor&, const Tensor&), const char* bound = "") {
+    add_op(name, {.flops = flops, .bytes = elements(moved), .bound = bound}, [=](DType dtype) {
         return [f, x = randn(Key{1, 1}, a, dtype), y = randn(Key{1, 2}, b, dtype)] {
             benchmark::DoNotOptimize(f(x, y));
         };
@@ -35,6 +35,11 @@ void add_ops_products() {
         64 * (2 * 128.0 * 64 + 128 * 128), product);
     add("matmul/4096 of 8x8x8", {4096, 8, 8}, {4096, 8, 8}, 4096 * 2.0 * 512, 4096 * 3 * 64.0,
         product);
+    const char* const turned = "turning matrices into lanes, and back";
+    add("matmul/262144 of 4x4x4", {1 << 18, 4, 4}, {1 << 18, 4, 4}, (1 << 18) * 2.0 * 64,
+        (1 << 18) * 48.0, product, turned);
+    add("matmul/262144 of 4x4 by a column", {1 << 18, 4, 4}, {1 << 18, 4, 1}, (1 << 18) * 2.0 * 16,
+        (1 << 18) * 24.0, product, turned);
     add("matmul/65536x64x64 tall", {65536, 64}, {64, 64}, 2 * 65536.0 * 64 * 64,
         2 * 65536.0 * 64 + 64 * 64, product);
     add("matmul/64x65536x64 long", {64, 65536}, {65536, 64}, 2 * 65536.0 * 64 * 64,

@@ -54,6 +54,16 @@ void add_ops_rows() {
     const Tensor ids = cast(uniform(Key{1, 7}, {rows}, DType::f64, 0, double(columns)), DType::i64);
     add("softmax", 2, 3, 0, [](const Vars& x) { return softmax(x[0]); });
     add("log_softmax", 2, 3, 0, [](const Vars& x) { return log_softmax(x[0]); });
+    const Shape planes{16, 64, 64, 64}, short_rows{rows * columns / 16, 16};
+    add(
+        "softmax over axis 1", 2, 3, 0, [](const Vars& x) { return softmax(x[0], 1); }, "", {},
+        planes);
+    add(
+        "log_softmax over axis 1", 2, 3, 0, [](const Vars& x) { return log_softmax(x[0], 1); }, "",
+        {}, planes);
+    add(
+        "softmax of short rows", 2, 3, 0, [](const Vars& x) { return softmax(x[0]); },
+        "turning rows into registers", {}, short_rows);
     add("logsumexp", 1, 2, 0, [](const Vars& x) { return logsumexp(x[0], {-1}); });
     add("cross_entropy", 1, 2, 0, [ids](const Vars& x) { return cross_entropy(x[0], ids); });
     add(

@@ -80,7 +80,7 @@ void factored(const char* operation, const Tensor& a, int64_t k, Body body, cons
             body(i, factors, pivots);
             return int64_t{0};
         },
-        are_tiny(n, batch) && n * k * int64_t(sizeof(T)) <= 1024,
+        are_tiny(n, batch) && n * k * int64_t(sizeof(T)) <= 512,
         [&](int64_t first, int64_t count) {
             Scratch scratch;
             T *matrices = scratch.take<T>(n * n * count), *right = scratch.take<T>(n * k * count);
