@@ -13,7 +13,7 @@ namespace {
 
 using cpu::Plane;
 
-constexpr int64_t line = 64;
+constexpr int64_t line = 64, tiny_plane = 64;  // bytes, elements
 
 // Registers for elements of 4 and of 8 bytes; shorter ones go one by one.
 template <class T>
@@ -42,7 +42,7 @@ void copy_square(T* to, const T* from, const Plane& p) {
         }
 }
 
-/// A part of a square: dearer than loops for 64 elements.
+/// A part of a square: dearer than loops for tiny_plane elements.
 template <class T>
 void copy_part(T* to, const T* from, int64_t rows, int64_t cols, const Plane& p) {
     constexpr int lanes = Vec<T>::lanes;
@@ -144,7 +144,7 @@ void copy_turned(T* to, const T* from, const Plane& plane) {
             const int64_t rows = p.rows - i0 < side ? p.rows - i0 : side,
                           cols = p.cols - j0 < side ? p.cols - j0 : side;
             if constexpr (in_registers<T>)
-                if (p.from_row == 1 && p.to_col == 1 && rows * cols > 64) {
+                if (p.from_row == 1 && p.to_col == 1 && rows * cols > tiny_plane) {
                     rows == side&& cols == side ? copy_square(t, f, p)
                                                 : copy_part(t, f, rows, cols, p);
                     continue;
@@ -206,10 +206,25 @@ void copy_rows(T* to, const T* from, const Plane& p) {
     });
 }
 
+/// Planes of few elements: where each goes is found once.
+template <class T>
+void copy_tiny(T* to, const T* from, const Plane& p) {
+    int64_t target[tiny_plane], source[tiny_plane];
+    int n = 0;
+    for (int64_t i = 0; i < p.rows; ++i)
+        for (int64_t j = 0; j < p.cols; ++j, ++n) {
+            target[n] = i * p.to_row + j * p.to_col;
+            source[n] = i * p.from_row + j * p.from_col;
+        }
+    for (int64_t k = 0; k < p.planes; ++k, to += p.to_plane, from += p.from_plane)
+        for (int e = 0; e < n; ++e) to[target[e]] = from[source[e]];
+}
+
 template <class T>
 void plane(void* to, const void* from, const Plane& p) {
     T* t = static_cast<T*>(to);
     const T* f = static_cast<const T*>(from);
+    if (p.turned && p.planes >= 8 && p.rows * p.cols <= tiny_plane) return copy_tiny(t, f, p);
     for (int64_t k = 0; k < p.planes; ++k, t += p.to_plane, f += p.from_plane) {
         if (p.from_col == 0 && p.cols <= 8 && copy_repeated(t, f, p)) continue;
         (p.turned ? copy_turned<T> : copy_rows<T>)(t, f, p);
