@@ -66,19 +66,36 @@ Tensor randn(Key key, const Shape& shape, DType dtype) {
     });
 }
 
+// In the order of draws of 64 bits, which their upper halves all but settle: argsort's items are then half as long.
 Tensor permutation(Key key, int64_t n) {
-    const Tensor draws = Tensor::empty({n}, DType::i64);
-    auto* const to = static_cast<int64_t*>(draws.raw());
-    parallel_for(n, 1 << 12, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-            const auto w = philox({uint32_t(i), uint32_t(uint64_t(i) >> 32), uint32_t(key.stream),
-                                   uint32_t(key.stream >> 32)},
-                                  {uint32_t(key.seed), uint32_t(key.seed >> 32)});
+    constexpr int64_t half = cpu::random_block / 2;
+    const Tensor draws = Tensor::empty({n}, DType::i32);
+    auto* const to = static_cast<int32_t*>(draws.raw());
+    parallel_for((n + half - 1) / half, 32, [&](int64_t first, int64_t last) {
+        double u[2 * half];  // of each Philox block the upper 53 bits of the draw, and of the rest
+        for (int64_t i = first * half; i < std::min(n, last * half); i += half) {
+            const int64_t count = std::min(half, n - i);
+            random_table().uniform[1](u, 2 * i, 2 * count, key.seed, key.stream, 0, 1);
             // Unsigned, in the order of signed ones.
-            to[i] = int64_t((uint64_t(w[1] ^ 0x80000000u) << 32) | w[0]);
+            for (int64_t k = 0; k < count; ++k)
+                to[i + k] = int32_t(int64_t(u[2 * k] * 0x1p32) - (int64_t(1) << 31));
         }
     });
-    return argsort(draws);
+    const auto lower = [key](int64_t i) {
+        return philox({uint32_t(i), uint32_t(uint64_t(i) >> 32), uint32_t(key.stream),
+                       uint32_t(key.stream >> 32)},
+                      {uint32_t(key.seed), uint32_t(key.seed >> 32)})[0];
+    };
+    const auto [upper, order] = sort(draws);
+    const auto* const level = static_cast<const int32_t*>(upper.raw());
+    auto* const at = static_cast<int64_t*>(order.raw());
+    for (int64_t i = 0, end = 0; i < n; i = end) {
+        while (end < n && level[end] == level[i]) ++end;
+        if (end - i > 1)
+            std::stable_sort(at + i, at + end,
+                             [&](int64_t a, int64_t b) { return lower(a) < lower(b); });
+    }
+    return order;
 }
 
 }  // namespace mercer
