@@ -79,9 +79,8 @@ TEST_CASE_TEMPLATE("elementary functions: error and equal bits", T, float, doubl
 namespace {
 
 template <class T>
-void check_pairs(const PairFunction& f) {
-    std::vector<T> x, y;
-    pair_points<T>(f, sample, 23, x, y);
+std::vector<T> check_pairs(const PairFunction& f, const std::vector<T>& x,
+                           const std::vector<T>& y) {
     const std::vector<T> got = best<T>(x, y.data(), f.id);
     mpfr_t exact, first, second;
     mpfr_init2(exact, sizeof(T) == 4 ? 64 : 96);
@@ -101,6 +100,13 @@ void check_pairs(const PairFunction& f) {
     CHECK(worst.error <= f.bound);
     report<T>(f.name, worst.error);
     check_bits<T>(x, y.data(), f.id, got);
+    return got;
+}
+template <class T>
+void check_pairs(const PairFunction& f) {
+    std::vector<T> x, y;
+    pair_points<T>(f, sample, 23, x, y);
+    check_pairs(f, x, y);
 }
 
 }  // namespace
@@ -108,4 +114,21 @@ void check_pairs(const PairFunction& f) {
 TEST_CASE_TEMPLATE("pow and atan2: error and equal bits", T, float, double) {
     check_pairs<T>(pow_function);
     check_pairs<T>(atan2_function);
+}
+
+TEST_CASE_TEMPLATE("pow: exponents 1, 2 and 3 alone and beside others", T, float, double) {
+    Random random{29};
+    const double reach = sizeof(T) == 4 ? 46 : 360;  // beyond what cubes can
+    for (const size_t alike : {1, 16}) {
+        std::vector<T> x(small_sample), y(small_sample);
+        for (size_t i = 0; i < x.size(); ++i) {
+            x[i] = random.bits() % 2 ? from_bits<T>(random.bits())
+                                     : T(std::exp2(random.uniform(-reach, reach)));
+            y[i] = i % alike ? y[i - 1] : T(random.integer(2, 6)) * T(0.5);
+        }
+        const std::vector<T> got = check_pairs(pow_function, x, y);
+        for (size_t i = 0; i < x.size(); ++i)
+            if ((y[i] == 1 || y[i] == 2) && x[i] == x[i])
+                CHECK(got[i] == (y[i] == 1 ? x[i] : x[i] * x[i]));
+    }
 }
