@@ -2,7 +2,7 @@
 //
 // Reduction: |x| = n π/2 + r + r', |r| ≤ π/4 + a little, with π/2 in three parts. x − n·c1 is exact
 // by fma (common grid); the rounding errors of n·c2 and of its subtraction are recovered into r',
-// with n·c3. Beyond 2^16 (float) or 2^30 (double) the exact product of the significand with 192
+// with n·c3. Beyond 2^16 (float) or 2^30 (double) the product of the significand with 96 or 192
 // bits of 2/π is formed in integers (Payne and Hanek): a rare path, taken lane by lane.
 // sin r = r + (r' + r³ S(r²)), cos r = 1 + z (−½ + z C(z)) with z = (r + r')²; S, C minimax: float
 // degrees 2 and 2 (2^-27.9, 2^-32.8), double 5 and 5 (2^-57.7, 2^-63.8).
@@ -38,23 +38,44 @@ struct HalfPi<double> {
     static constexpr double inverse = 0x1.45f306dc9c883p-1, limit = 0x1p30;
 };
 
-/// For one finite x ≥ 2^16 (float) or 2^30 (double): n, and x·2/π − n as high + low.
-template <class T>
-MERCER_INLINE typename IntOf<T>::type reduce_huge(T x, T& high, T& low) {
+/// For one x ≥ 2^16 (float) or 2^30 (double): n, and x·2/π − n as high + low; 0 and NaN for infinity and NaN, of no meaning
+/// below. Float without branches, the fraction cut after 62 bits: no float's begins with more than 30 alike.
+MERCER_INLINE int32_t reduce_huge(float x, float& high, float& low) {
+    // 32 bits of 2/π each, a byte further on from one to the next.
+    static constexpr uint32_t two_over_pi[] = {
+        0x000000a2, 0x0000a2f9, 0x00a2f983, 0xa2f9836e, 0xf9836e4e, 0x836e4e44,
+        0x6e4e4415, 0x4e441529, 0x441529fc, 0x1529fc27, 0x29fc2757, 0xfc2757d1,
+        0x2757d1f5, 0x57d1f534, 0xd1f534dd, 0xf534ddc0, 0x34ddc0db, 0xddc0db62,
+        0xc0db6295, 0xdb629599, 0x6295993c, 0x95993c43, 0x993c4390, 0x3c439041};
+    uint32_t i;
+    __builtin_memcpy(&i, &x, sizeof i);
+    const uint32_t* const words = two_over_pi + (i >> 26 & 15);
+    const uint32_t significand = ((i & 0x7fffff) | 0x800000) << (i >> 23 & 7);
+    uint64_t product = (uint64_t(significand * words[0]) << 32) + uint64_t(significand) * words[4] +
+                       (uint64_t(significand) * words[8] >> 32);
+    // It has 62 bits right of the point; the nearest integer is the quadrant.
+    const uint64_t quadrant = (product + (uint64_t(1) << 61)) >> 62;
+    const double fraction = double(int64_t(product - (quadrant << 62))) * 0x1p-62;
+    high = float(fraction) + (x - x);
+    low = float(fraction - double(high));
+    return x - x == 0 ? int32_t(quadrant) : 0;
+}
+MERCER_INLINE int64_t reduce_huge(double x, double& high, double& low) {
+    high = low = x - x;
+    if (!(x >= HalfPi<double>::limit && high == 0)) return 0;
     // 2/π from 64 bits left of the point on.
-    constexpr uint64_t two_over_pi[] = {
+    static constexpr uint64_t two_over_pi[] = {
         0x0000000000000000, 0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
         0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c, 0xfe1deb1cb129a73e,
         0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4, 0x9c845f8bbdf9283b,
         0x1ff897ffde05980f, 0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
         0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab};
     __extension__ typedef unsigned __int128 Wide;
-    using Bits = typename IntOf<T>::type;
-    constexpr int digits = Format<T>::mantissa;
-    Bits i;
+    constexpr int digits = Format<double>::mantissa;
+    uint64_t i;
     __builtin_memcpy(&i, &x, sizeof i);
-    const uint64_t significand = uint64_t(i & ((Bits(1) << digits) - 1)) | uint64_t(1) << digits;
-    const int exponent = int(i >> digits) - Format<T>::bias - digits;
+    const uint64_t significand = (i & ((uint64_t(1) << digits) - 1)) | uint64_t(1) << digits;
+    const int exponent = int(i >> digits) - Format<double>::bias - digits;
     // The 192 bits of 2/π from weight 2^(1 - exponent) on; those before it add multiples of 4 to
     // the quotient.
     const int start = exponent - 2 + 64, word = start / 64, shift = start % 64;
@@ -74,26 +95,25 @@ MERCER_INLINE typename IntOf<T>::type reduce_huge(T x, T& high, T& low) {
     const bool negative = int64_t(top) < 0;
     if (negative) fraction = -fraction;
     // In pieces that the format holds exactly, summed from the smallest.
-    constexpr int piece = sizeof(T) == 4 ? 24 : 42, count = sizeof(T) == 4 ? 5 : 3;
-    T factor = sizeof(T) == 4 ? T(0x1p-118) : T(0x1p-124);
-    high = low = T(0);
+    constexpr int piece = 42, count = 3;
+    double factor = 0x1p-124;
     for (int j = 1; j <= count; ++j) {
         const int below = 128 - piece * (count + 1 - j);
-        const T part =
-            T(int64_t(uint64_t(fraction >> below) & ((uint64_t(1) << piece) - 1))) * factor;
-        const T sum = part + high;
+        const double part =
+            double(int64_t(uint64_t(fraction >> below) & ((uint64_t(1) << piece) - 1))) * factor;
+        const double sum = part + high;
         low += high - (sum - part);
         high = sum;
-        factor *= T(int64_t(1) << piece);
+        factor *= 0x1p42;
     }
     if (negative) {
         high = -high;
         low = -low;
     }
-    return Bits(quadrant);
+    return quadrant;
 }
 
-/// The slow path: replaces the lanes of `a` where x ≥ limit; infinity and NaN give NaN.
+/// Replaces the lanes of `a` where x ≥ limit; infinity and NaN give NaN.
 template <class T>
 MERCER_INLINE void reduce_huge_lanes(Vec<T> x, Mask<T> huge, Angle<T>& a) {
     using Int = typename Vec<T>::Int;
@@ -101,12 +121,7 @@ MERCER_INLINE void reduce_huge_lanes(Vec<T> x, Mask<T> huge, Angle<T>& a) {
     T in[lanes], high[lanes], low[lanes];
     typename Int::Scalar quadrant[lanes];
     x.store(in);
-    for (int i = 0; i < lanes; ++i) {
-        const bool finite = in[i] >= HalfPi<T>::limit && in[i] - in[i] == T(0);
-        quadrant[i] = 0;
-        high[i] = low[i] = in[i] - in[i];
-        if (finite) quadrant[i] = reduce_huge(in[i], high[i], low[i]);
-    }
+    for (int i = 0; i < lanes; ++i) quadrant[i] = reduce_huge(in[i], high[i], low[i]);
     const Vec<T> h = Vec<T>::load(high), c(HalfPi<T>::high);
     const Vec<T> r = h * c;
     Vec<T> l = fma(h, c, -r);
