@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "engine/cpu/index.h"
 #include "engine/cpu/join_rows.h"
 #include "engine/error.h"
 #include "engine/functions.h"
@@ -21,13 +22,11 @@ Tensor Embedding::forward(const Attrs& attrs, std::span<const Tensor> in) {
         if (id[i] < 0 || id[i] >= attrs.size)
             throw ValueError(name, "id " + std::to_string(id[i]) + " is outside [0, " +
                                        std::to_string(attrs.size) + ")");
-    const int64_t width = table.shape()[1], bytes = width * int64_t(size_of(table.dtype()));
+    const int64_t width = table.shape()[1];
     const Tensor out = Tensor::empty(joined(ids.shape(), {width}), table.dtype());
-    if (bytes > 0)
-        for_rows(ids.count(), width, [&](int64_t first, int64_t rows) {
-            for (int64_t r = first; r < first + rows; ++r)
-                std::memcpy(at(out, r * width), at(table, id[r] * width), size_t(bytes));
-        });
+    if (out.count() > 0)
+        cpu::pick_rows({1, ids.count(), width, attrs.size, id, true}, table.dtype(), table.raw(),
+                       out.raw());
     return out;
 }
 
