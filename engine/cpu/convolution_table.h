@@ -34,9 +34,9 @@ struct PlaneWalk {
     Soon soon = {};  // the plane to be copied next
 };
 
-/// The number of a tap, as wide as T.
+/// What a sample is called, as wide as T.
 template <class T>
-using TapOf = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+using NameOf = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
 
 template <class T>
 struct ConvolutionTable {
@@ -64,8 +64,9 @@ struct ConvolutionTable {
     void (*join_lanes)(const T* lanes, int64_t taps, T* out);
     /// out = the largest sample, NaN if any is NaN.
     void (*largest)(const PlaneWalk<T>& x, T* out, int64_t out_row);
-    /// taps[c] = the first tap with the largest sample (the first NaN if any), of one row.
-    void (*largest_tap)(const PlaneWalk<T>& x, TapOf<T>* taps);
+    /// tops, to = the largest sample (the first of equals, the first NaN) and its name, at the place of the first tap. May
+    /// overwrite what it reads where no tap lies before another.
+    void (*largest_named)(const PlaneWalk<T>& x, const NameOf<T>* names, T* tops, NameOf<T>* to);
     /// Windows of `rows` × 2, side by side: dx = g[c] where the largest of window c stands, else 0. Rows are `row` apart.
     void (*pair_gradient)(int64_t columns, int64_t rows, const T* x, int64_t row, const T* g,
                           T* dx);

@@ -37,10 +37,7 @@ Tiling::Tiling(const Reach& down, const Reach& across, const int64_t source[2], 
 
 void Tiling::offsets(const Reach& down, const Reach& across, int64_t* to) const {
     for (int64_t y : down.offset)
-        for (int64_t x : across.offset) {
-            const int64_t c = x - across_.low();
-            *to++ = (y - down_.low()) * row_ + c % across_.step * part_ + c / across_.step;
-        }
+        for (int64_t x : across.offset) *to++ = at(y - down_.low(), x - across_.low());
 }
 
 int64_t Tiling::runs(int64_t from, int64_t count, Run* to) const {

@@ -53,6 +53,10 @@ public:
     int64_t plane() const { return height_ * row_; }
     /// From an output to the next one below.
     int64_t row_step() const { return row_ * down_.step; }
+    /// Where the tile's row y has its column x.
+    int64_t at(int64_t y, int64_t x) const {
+        return y * row_ + x % across_.step * part_ + x / across_.step;
+    }
     /// Of every tap within a plane, row-major over the taps.
     void offsets(int64_t* to) const { offsets(down_, across_, to); }
     /// Of the taps of others that reach no farther.

@@ -16,82 +16,113 @@
 namespace mercer {
 namespace {
 
-/// body(i, walk) for every plane i of x, shared out among threads.
+/// How windows lie in the tile of a plane.
+struct Tile {
+    explicit Tile(const ConvolutionAttrs& windows)
+        : down(cpu::forward_reach(windows.axis[0])),
+          across(cpu::forward_reach(windows.axis[1])),
+          in{windows.axis[0].in, windows.axis[1].in},
+          all{{0, 0}, {down.count, across.count}},
+          tiling(down, across, in, all) {}
+    Tile(const Tile&) = delete;
+    cpu::Reach down, across;
+    int64_t in[2];
+    cpu::Area all;
+    cpu::Tiling tiling;
+};
+
+/// body(i, tile, walk) for every plane i of x, which the walk finds in the tile, shared out among threads.
 template <class T, class Body>
-void for_planes(const ConvolutionAttrs& windows, const Tensor& x, Body body) {
-    if (x.size(0) * x.size(1) == 0) return;
-    const cpu::Reach down = cpu::forward_reach(windows.axis[0]),
-                     across = cpu::forward_reach(windows.axis[1]);
-    const int64_t size[] = {windows.axis[0].in, windows.axis[1].in};
-    const cpu::Area all{{0, 0}, {down.count, across.count}};
-    const cpu::Tiling tiling(down, across, size, all);
-    const int64_t taps = int64_t(down.offset.size() * across.offset.size());
-    const int64_t cost = size[0] * size[1] / 8 + all.count() * taps / 4;
-    parallel_for(x.size(0) * x.size(1), grain_for(cost), [&](int64_t begin, int64_t end) {
-        Scratch scratch;
-        int64_t* const offsets = scratch.take<int64_t>(taps);
-        T* const tile = tiling.take<T>(scratch, 1);
-        tiling.offsets(offsets);
-        for (int64_t i = begin; i < end; ++i) {
-            const T *const plane = static_cast<const T*>(x.raw()) + i * size[0] * size[1],
-                           *const next = i + 1 < end ? plane + size[0] * size[1] : nullptr;
-            tiling.fill(plane, 1, -std::numeric_limits<T>::infinity(), tile);
-            body(i, cpu::PlaneWalk<T>{tile, tiling.row_step(), all.rows(), all.columns(), offsets,
-                                      taps, tiling.soon(next, x.size(0) * x.size(1), all.rows())});
-        }
-    });
+void for_planes(const Tile& t, const Tensor& x, Body body) {
+    const int64_t taps = int64_t(t.down.offset.size() * t.across.offset.size()),
+                  plane = t.in[0] * t.in[1], planes = x.size(0) * x.size(1);
+    parallel_for(
+        planes, grain_for(plane / 8 + t.all.count() * taps / 4), [&](int64_t begin, int64_t end) {
+            Scratch scratch;
+            int64_t* const offsets = scratch.take<int64_t>(taps);
+            T* const tile = t.tiling.take<T>(scratch, 1);
+            t.tiling.offsets(offsets);
+            for (int64_t i = begin; i < end; ++i) {
+                const T *const from = static_cast<const T*>(x.raw()) + i * plane,
+                               *const next = i + 1 < end ? from + plane : nullptr;
+                t.tiling.fill(from, 1, -std::numeric_limits<T>::infinity(), tile);
+                body(i, tile,
+                     cpu::PlaneWalk<T>{tile, t.tiling.row_step(), t.all.rows(), t.all.columns(),
+                                       offsets, taps, t.tiling.soon(next, planes, t.all.rows())});
+            }
+        });
 }
 
-/// start(i) for every plane i, then visit(i, r, taps) for its rows r of windows: which tap is the largest of each.
+/// start(i) for every plane i, then visit(i, r, places) for its rows r of windows: where in the plane the largest element of
+/// each stands. Windows grow pass by pass, along rows and then down columns.
 template <class T, class Start, class Visit>
 void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Start start, Visit visit) {
-    for_planes<T>(windows, x, [&](int64_t i, cpu::PlaneWalk<T> walk) {
+    using Place = cpu::NameOf<T>;
+    const Tile t(windows);
+    const int64_t size = t.tiling.plane(), row = t.tiling.row_step() / t.down.step;
+    if (t.in[0] * t.in[1] > std::numeric_limits<Place>::max())
+        throw ShapeError(windows.operation, "planes too large: " + to_string(x.shape()));
+    // Where there is nothing above −∞ the first place stands for all: in padding, the first one inside.
+    Scratch scratch;
+    Place* const own = scratch.take<Place>(size + cpu::patch_slack);
+    for (int64_t z = 0; z < row; ++z)
+        own[t.tiling.at(0, z)] = Place(std::max<int64_t>(z + t.across.low(), 0));
+    for (int64_t y = 1; y < size / row; ++y) {
+        const Place top = Place(std::max<int64_t>(y + t.down.low(), 0) * t.in[1]);
+        for (int64_t z = 0; z < row; ++z) own[y * row + z] = own[z] + top;
+    }
+    // Up to four windows make a wider one, at every place; of a few that skip places, all taps make one at once.
+    std::vector<std::vector<int64_t>> passes;
+    const auto widen = [&](int64_t kernel, int64_t most, auto at) {
+        for (int64_t has = 1, wide; has < kernel; has = wide) {
+            wide = std::min(kernel, most * has);
+            auto& offsets = passes.emplace_back();
+            for (int64_t k = 0; k < wide; k += has) offsets.push_back(at(std::min(k, wide - has)));
+        }
+    };
+    const int64_t high = windows.axis[0].kernel, wide = windows.axis[1].kernel;
+    if (t.across.step > 1 && high * wide <= 16) {
+        t.tiling.offsets(passes.emplace_back(size_t(high * wide)).data());
+    } else {
+        widen(wide, t.across.step > 1 ? wide : 4, [&](int64_t k) { return t.tiling.at(0, k); });
+        widen(high, t.down.step > 1 ? high : 4, [&](int64_t k) { return k * row; });
+        if (passes.empty()) passes.push_back({0});
+    }
+    for_planes<T>(t, x, [&](int64_t i, T* tile, const cpu::PlaneWalk<T>& walk) {
         Scratch scratch;
-        auto* const taps = scratch.take<cpu::TapOf<T>>(walk.columns);
+        Place* const places = scratch.take<Place>(size + cpu::patch_slack);
+        const Place* named = own;
+        const auto& kernels = cpu::convolution_kernels<T>();
+        int64_t left = size;
+        for (size_t k = 0; k + 1 < passes.size(); ++k, named = places) {
+            left -= *std::max_element(passes[k].begin(), passes[k].end());
+            kernels.largest_named({tile, 0, 1, left, passes[k].data(), int64_t(passes[k].size())},
+                                  named, tile, places);
+        }
         start(i);
-        const int64_t rows = walk.rows;
-        walk.rows = 1;
-        for (int64_t r = 0; r < rows; ++r, walk.tile += walk.row_step) {
-            cpu::convolution_kernels<T>().largest_tap(walk, taps);
-            walk.soon.at += walk.soon.each;
-            visit(i, r, taps);
+        cpu::PlaneWalk<T> last{
+            tile,     0, 1, walk.columns, passes.back().data(), int64_t(passes.back().size()),
+            walk.soon};
+        Place* const found = scratch.take<Place>(walk.columns);
+        for (int64_t r = 0; r < walk.rows; ++r) {
+            kernels.largest_named(last, named, tile, found);
+            visit(i, r, found);
+            last.tile += walk.row_step, named += walk.row_step, last.soon.at += last.soon.each;
         }
     });
 }
 
-/// Where the largest elements of a row of windows stand: at(taps, c) for window c.
-class LargestPlaces {
-public:
-    explicit LargestPlaces(const ConvolutionAttrs& windows)
-        : down_(windows.axis[0]), across_(windows.axis[1]) {
-        for (int64_t y = 0; y < down_.kernel; ++y)
-            for (int64_t z = 0; z < across_.kernel; ++z) place_.push_back(y * across_.in + z);
-    }
-    /// visit(c, j) for the windows c of row r, whose largest elements stand at j of the plane.
-    /// A function of its own, for which the compiler has registers enough.
-    template <class Tap, class Visit>
-    [[gnu::noinline]] void each(int64_t r, const Tap* taps, Visit visit) const {
-        const int64_t top = r * down_.stride - down_.before, stride = across_.stride,
-                      first = top * across_.in - across_.before, columns = across_.out,
-                      edge = top < 0 ? columns
-                                     : std::min(columns, (across_.before + stride - 1) / stride);
-        const int64_t* const place = place_.data();
-        int64_t c = 0;
-        for (; c < edge; ++c) {
-            const int64_t left = c * stride - across_.before;
-            int64_t at = first + c * stride + place[taps[c]];
-            // Tap 0 in the padding: nothing is above −∞, the first element inside stands for all.
-            if ((top < 0 || left < 0) && taps[c] == 0)
-                at = std::max<int64_t>(top, 0) * across_.in + std::max<int64_t>(left, 0);
-            visit(c, at);
-        }
-        for (; c < columns; ++c) visit(c, first + c * stride + place[taps[c]]);
-    }
+/// Whether windows lie side by side, none over the border.
+bool apart(const cpu::ConvolutionAxis& a) {
+    return a.stride == a.kernel && a.before == 0 && a.out * a.kernel <= a.in;
+}
 
-private:
-    cpu::ConvolutionAxis down_, across_;
-    std::vector<int64_t> place_;  // of each tap, from the window's first
-};
+/// Whether one window is all of each plane.
+bool whole(const ConvolutionAttrs& windows) {
+    for (const cpu::ConvolutionAxis& a : windows.axis)
+        if (a.out != 1 || a.kernel - a.before < a.in) return false;
+    return true;
+}
 
 /// Windows two wide, apart from each other and from padding: every element is written once.
 template <class T>
@@ -137,9 +168,13 @@ Tensor MaxPool2d::forward(const Attrs& a, std::span<const Tensor> in) {
     require_floating(a.operation, in[0]);
     const Tensor x = in[0].contiguous();
     const int64_t rows = a.axis[0].out, columns = a.axis[1].out;
+    if (whole(a)) {
+        const Tensor planes = reshape(x, {x.size(0) * x.size(1), x.size(2) * x.size(3)});
+        return reshape(gather(planes, argmax(planes, 1, true), 1), {x.size(0), x.size(1), 1, 1});
+    }
     Tensor y = Tensor::empty({x.size(0), x.size(1), rows, columns}, x.dtype());
     visit_floating(x.dtype(), [&]<class T>(T) {
-        for_planes<T>(a, x, [&](int64_t i, const cpu::PlaneWalk<T>& walk) {
+        for_planes<T>(Tile(a), x, [&](int64_t i, T*, const cpu::PlaneWalk<T>& walk) {
             cpu::convolution_kernels<T>().largest(
                 walk, static_cast<T*>(y.raw()) + i * rows * columns, columns);
         });
@@ -149,16 +184,14 @@ Tensor MaxPool2d::forward(const Attrs& a, std::span<const Tensor> in) {
 
 Tensor MaxPool2d::indices(const Attrs& a, const Tensor& in) {
     const Tensor x = in.contiguous();
-    const int64_t windows = a.axis[0].out * a.axis[1].out;
+    const int64_t across = a.axis[1].out, windows = a.axis[0].out * across;
     Tensor index = Tensor::empty({x.size(0) * x.size(1), windows}, DType::i64);
     int64_t* const to = static_cast<int64_t*>(index.raw());
-    const LargestPlaces places(a);
     visit_floating(x.dtype(), [&]<class T>(T) {
         for_largest<T>(
             a, x, [](int64_t) {},
-            [&](int64_t i, int64_t r, const cpu::TapOf<T>* taps) {
-                int64_t* const row = to + i * windows + r * a.axis[1].out;
-                places.each(r, taps, [=](int64_t c, int64_t j) { row[c] = j; });
+            [&](int64_t i, int64_t r, const cpu::NameOf<T>* places) {
+                std::copy_n(places, across, to + i * windows + r * across);
             });
     });
     return index;
@@ -168,13 +201,13 @@ Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotan
     const OperationScope scope(name, {&in, &cotangent});
     const Tensor x = in.contiguous(), g = cotangent.contiguous();
     const int64_t windows = a.axis[0].out * a.axis[1].out, plane = a.axis[0].in * a.axis[1].in;
-    Tensor dx = Tensor::empty(x.shape(), x.dtype());
     const int64_t planes = x.size(0) * x.size(1);
-    const LargestPlaces places(a);
+    if (whole(a))
+        return reshape(scatter_add(reshape(g, {planes, 1}),
+                                   argmax(reshape(x, {planes, plane}), 1, true), 1, plane),
+                       x.shape());
+    Tensor dx = Tensor::empty(x.shape(), x.dtype());
     const cpu::ConvolutionAxis &down = a.axis[0], &across = a.axis[1];
-    const auto apart = [](const cpu::ConvolutionAxis& axis) {
-        return axis.stride == axis.kernel && axis.before == 0 && axis.out * axis.kernel <= axis.in;
-    };
     const bool pairs = apart(down) && apart(across) && across.kernel == 2;
     visit_floating(x.dtype(), [&]<class T>(T) {
         const T* const from = static_cast<const T*>(g.raw());
@@ -182,10 +215,10 @@ Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotan
         if (pairs) return pair_gradients(a, static_cast<const T*>(x.raw()), from, planes, to);
         for_largest<T>(
             a, x, [&](int64_t i) { std::fill_n(to + i * plane, plane, T(0)); },
-            [&](int64_t i, int64_t r, const cpu::TapOf<T>* taps) {
+            [&](int64_t i, int64_t r, const cpu::NameOf<T>* places) {
                 const T* const row = from + i * windows + r * across.out;
                 T* const into = to + i * plane;
-                places.each(r, taps, [=](int64_t c, int64_t j) { into[j] += row[c]; });
+                for (int64_t c = 0; c < across.out; ++c) into[places[c]] += row[c];
             });
     });
     return dx;

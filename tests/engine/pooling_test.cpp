@@ -48,16 +48,22 @@ TEST_CASE("a plane without elements is refused, padded or not") {
         }
     CHECK_THROWS_AS(max_pool1d(Tensor::zeros({1, 1, 0}), 2, 1, {1}), ShapeError);
     CHECK(max_pool2d(Tensor::zeros({0, 3, 4, 4}), {2, 2}).shape() == Shape{0, 3, 2, 2});
+    CHECK(max_pool2d(Tensor::zeros({0, 3, 4, 4}), {4, 4}).shape() == Shape{0, 3, 1, 1});
 }
 
 TEST_CASE("each window's gradient goes to the first of its largest elements") {
     constexpr int64_t planes = 3;
     for (const DType dtype : {DType::f32, DType::f64})
-        for (const Windows& w : {Windows{{2, 2}, {2, 2}, {0, 0}}, Windows{{1, 2}, {1, 2}, {0, 0}},
-                                 Windows{{3, 2}, {3, 2}, {0, 0}}, Windows{{3, 3}, {2, 2}, {1, 1}},
-                                 Windows{{2, 2}, {1, 1}, {0, 1}}, Windows{{2, 3}, {3, 4}, {1, 0}}})
+        for (const Windows& w :
+             {Windows{{2, 2}, {2, 2}, {0, 0}}, Windows{{1, 2}, {1, 2}, {0, 0}},
+              Windows{{3, 2}, {3, 2}, {0, 0}}, Windows{{3, 3}, {2, 2}, {1, 1}},
+              Windows{{2, 2}, {1, 1}, {0, 1}}, Windows{{2, 3}, {3, 4}, {1, 0}},
+              Windows{{5, 13}, {1, 1}, {2, 6}}, Windows{{6, 4}, {1, 2}, {3, 0}},
+              Windows{{3, 6}, {2, 3}, {2, 5}}, Windows{{1, 1}, {2, 3}, {0, 0}},
+              Windows{{1, 13}, {1, 13}, {0, 0}}, Windows{{9, 300}, {9, 300}, {2, 40}}})
             for (const int64_t rows : {6, 7})
-                for (const int64_t cols : {4, 9, 33, 131, 260}) {
+                for (const int64_t cols : {4, 9, 33, 130, 131, 260}) {
+                    if (w.kernel[1] > cols + 2 * w.pads[1]) continue;
                     std::vector<double> x;
                     uint64_t state = uint64_t(rows * cols);
                     for (int64_t i = 0; i < planes * rows * cols; ++i) {
@@ -72,19 +78,30 @@ TEST_CASE("each window's gradient goes to the first of its largest elements") {
                         window_attrs("max_pool2d", 2, t.shape(), w.kernel, w.stride, w.pads);
                     const Tensor y = MaxPool2d::forward(attrs, std::span<const Tensor>(&t, 1));
                     const Tensor g = reshape(Tensor::arange(y.count(), dtype, 1), y.shape());
-                    std::vector<double> expected(x.size());
+                    std::vector<double> expected(x.size()), largest;
+                    std::vector<int64_t> places;
                     int64_t k = 0;
                     for (int64_t p = 0; p < planes; ++p)
                         for (int64_t r = 0; r < y.size(2); ++r)
                             for (int64_t c = 0; c < y.size(3); ++c) {
-                                const int64_t plane = p * rows * cols;
-                                expected[size_t(plane + found(x.data() + plane, rows, cols, w, r,
-                                                              c))] += double(++k);
+                                const double* const plane = x.data() + p * rows * cols;
+                                places.push_back(found(plane, rows, cols, w, r, c));
+                                largest.push_back(plane[places.back()]);
+                                expected[size_t(p * rows * cols + places.back())] += double(++k);
                             }
                     const Tensor dx = MaxPool2d::backward(attrs, t, g);
                     INFO(to_string(w.kernel), " every ", to_string(w.stride), " of ", rows, " x ",
                          cols);
                     CHECK(all(equal(cast(dx, DType::f64), Tensor::from(expected, t.shape())))
                               .item<bool>());
+                    const Tensor at = MaxPool2d::indices(attrs, t);
+                    CHECK(all(equal(at, Tensor::from(places, at.shape()))).item<bool>());
+                    const Tensor largest_y = cast(y, DType::f64);
+                    const double* const got = static_cast<const double*>(largest_y.raw());
+                    bool same = true;
+                    for (size_t j = 0; j < places.size(); ++j)
+                        same = same && (got[j] == largest[j] ||
+                                        (std::isnan(got[j]) && std::isnan(largest[j])));
+                    CHECK(same);
                 }
 }

@@ -29,40 +29,46 @@ void largest(const PlaneWalk<T>& x, T* out, int64_t out_row) {
     }
 }
 
-/// v is there, at tap k: the first of equals, the first NaN.
+/// v is there, named so: the first of equals, the first NaN.
 template <class T, class Int>
-MERCER_INLINE void consider(Vec<T>& top, Int& tap, Vec<T> v, int64_t k) {
+MERCER_INLINE void consider(Vec<T>& top, Int& name, Vec<T> v, Int named) {
     const Mask<T> better = !(v <= top) && top == top;  // v greater or NaN, top a number
     top = select(better, v, top);
-    using I = typename Int::Scalar;
-    tap = select(better.template as<I>(), Int(I(k)), tap);
+    name = select(better.template as<typename Int::Scalar>(), named, name);
 }
 
 template <class T>
-struct LargestTap {
+struct LargestNamed {
     using V = Vec<T>;
-    using I = typename V::Int;
+    using Int = typename V::Int;
     const PlaneWalk<T>& x;
-    cpu::TapOf<T>* taps;
-    struct Best {
-        V top;
-        I tap;
-    };
+    const cpu::NameOf<T>* names;
+    T* tops;
+    cpu::NameOf<T>* to;
     template <int n>
     MERCER_INLINE void run(int64_t c) const {
-        Best best[n];
-        MERCER_UNROLL for (int j = 0; j < n; ++j)
-            best[j] = {V::load(x.tile + c + j * V::lanes + x.offsets[0]), I(0)};
-        over_taps<T, n>(x, x.tile + c, best,
-                        [](Best& b, int64_t k, V v) MERCER_STEP { consider(b.top, b.tap, v, k); });
-        MERCER_UNROLL for (int j = 0; j < n; ++j)
-            store_within(best[j].tap, taps, c + j * V::lanes, x.columns);
+        V top[n];
+        Int name[n];
+        for (int64_t k = 0; k < x.taps; ++k) MERCER_UNROLL for (int j = 0; j < n; ++j) {
+                const int64_t at = x.offsets[k] + c + j * V::lanes;
+                const V v = V::load(x.tile + at);
+                const Int named = Int::load(names + at);
+                if (k == 0)
+                    top[j] = v, name[j] = named;
+                else
+                    consider(top[j], name[j], v, named);
+            }
+        MERCER_UNROLL for (int j = 0; j < n; ++j) {
+            store_within(top[j], tops, c + j * V::lanes, x.columns);
+            store_within(name[j], to, c + j * V::lanes, x.columns);
+        }
     }
 };
 template <class T>
-void largest_tap(const PlaneWalk<T>& x, cpu::TapOf<T>* taps) {
+void largest_named(const PlaneWalk<T>& x, const cpu::NameOf<T>* names, T* tops,
+                   cpu::NameOf<T>* to) {
     ask(x.soon, 0, 1);
-    across<T>(x.columns, LargestTap<T>{x, taps});
+    across<T>(x.columns, LargestNamed<T>{x, names, tops, to});
 }
 
 // A block of windows at a time, one row after the other, and without branches, for which it is cannot be foretold.
@@ -87,8 +93,8 @@ void pair_gradient(int64_t columns, int64_t rows, const T* __restrict x, int64_t
             each([&](int64_t j) MERCER_STEP {
                 V most = V::load(top + j);
                 Int at = Int::load(tap + j);
-                consider(most, at, V::load(left + j), 2 * y);
-                consider(most, at, V::load(right + j), 2 * y + 1);
+                consider(most, at, V::load(left + j), Int(I(2 * y)));
+                consider(most, at, V::load(right + j), Int(I(2 * y + 1)));
                 most.store(top + j);
                 at.store(tap + j);
             });
