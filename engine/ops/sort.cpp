@@ -118,6 +118,12 @@ std::array<Tensor, 2> TopK::forward(const Attrs& attrs, std::span<const Tensor> 
     if (attrs.k < 0 || attrs.k > x[0].shape()[attrs.axis])
         throw ValueError(name, "k = " + std::to_string(attrs.k) + " of axis " +
                                    std::to_string(attrs.axis) + " of " + to_string(x[0].shape()));
+    if (attrs.k == 1) {  // NaN, which the arg reductions find first, comes last here
+        const Tensor at =
+            attrs.largest ? argmax(x[0], attrs.axis, true) : argmin(x[0], attrs.axis, true);
+        Tensor best = gather(x[0], at, attrs.axis);
+        if (!is_floating(x[0].dtype()) || !any(isnan(best)).item<bool>()) return {best, at};
+    }
     const Rows all(x[0], attrs.axis, attrs.k, true);
     const bool whole = attrs.k > all.n / 8;  // then sorting all is no more work
     const int64_t room = whole ? all.n : cpu::top_room(attrs.k);

@@ -179,7 +179,7 @@ template <bool descending, class T, class Key = typename ItemOf<T>::Key>
 MERCER_INLINE Key bar_of(const T* x, int64_t n, int64_t k) {
     constexpr int most = 1024, lanes = Vec<T>::lanes;
     const T last = last_number<T>(descending);
-    int groups = 64;
+    int groups = n < 512 ? 16 : 64;
     while (groups < 2 * k && groups <= most) groups *= 2;
     if (groups > most || 2 * groups > n) return ~Key(0);
     alignas(64) T first[most];
