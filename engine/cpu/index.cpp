@@ -69,6 +69,19 @@ bool join_lines(const Indexed& a, const T* from, T* to, bool fresh, Join join) {
                  [&](int64_t begin, int64_t end) {
                      Scratch scratch;
                      T* table = packed ? scratch.take<T>(a.size * packed) : nullptr;
+                     // Short lines that lie side by side: many are cleared and looked at together.
+                     const int64_t many = unseen ? 2048 / std::max<int64_t>({a.n, a.size, 1}) : 0;
+                     for (; many > 1 && begin < end; begin += many) {
+                         const int64_t stop = std::min(end, begin + many), count = stop - begin;
+                         if (fresh) std::fill_n(to + begin * a.size, count * a.size, T(0));
+                         if (!within(a.ids + begin * a.n, count * a.n, a.size)) {
+                             good = false;
+                             continue;
+                         }
+                         for (int64_t o = begin; o < stop; ++o)
+                             for (int64_t j = o * a.n; j < (o + 1) * a.n; ++j)
+                                 join(to[o * a.size + a.ids[j]], from[j]);
+                     }
                      for (int64_t item = begin; item < end; ++item) {
                          const int64_t o = item / blocks, c0 = item % blocks * block,
                                        cols = std::min(block, a.inner - c0);

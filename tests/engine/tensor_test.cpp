@@ -209,11 +209,11 @@ TEST_CASE("every element is repeated so many times") {
 }
 
 TEST_CASE("a wrong index is found wherever it stands") {
-    const Shape shape{3, 4500};
-    const Tensor x = Tensor::zeros(shape);
-    for (const int axis : {0, 1})
+    for (const auto& [shape, axis] :
+         {std::pair(Shape{3, 4500}, 0), {Shape{3, 4500}, 1}, {Shape{4500, 3}, 1}})
         for (const int64_t at : {0, 1, 2047, 2048, 4499, 4500, 9000, 13499})
             for (const bool above : {false, true}) {
+                const Tensor x = Tensor::zeros(shape);
                 const int64_t wrong = above ? shape[axis] : -1;
                 std::vector<int64_t> ids(size_t(x.count()), 2);
                 ids[size_t(at)] = wrong;
@@ -236,6 +236,22 @@ TEST_CASE("a wrong index is found wherever it stands") {
                 CHECK(found([&] { scatter(x, index, x, axis); }));
                 CHECK(found([&] { scatter_add(x, index, axis, shape[axis]); }));
             }
+}
+
+TEST_CASE("many short lines are scattered in order, whatever batches they fall into") {
+    constexpr int64_t lines = 3001, n = 3, size = 10;
+    std::vector<int64_t> ids;
+    std::vector<double> x, put(lines * size, -1), added(lines * size);
+    for (int64_t k = 0; k < lines * n; ++k) {
+        ids.push_back((k * k * 31 + k / 7) % (size / 2));
+        x.push_back(double(k + 1));
+        const size_t at = size_t(k / n * size + ids.back());
+        put[at] = x.back(), added[at] += x.back();
+    }
+    const Tensor source = Tensor::from(x, {lines, n}), index = Tensor::from(ids, {lines, n});
+    CHECK(scatter_add(source, index, 1, size).to_vector<double>() == added);
+    CHECK(scatter(Tensor::full({lines, size}, -1, DType::f64), index, source, 1)
+              .to_vector<double>() == put);
 }
 
 TEST_CASE("conventions: empty reductions, filtered rows, NaN") {
