@@ -88,8 +88,11 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
 
     const int64_t rows = walk.rows();
     bool is_thin = cols * element < 64 && side >= 64;
-    for (size_t k = 0; k < operands; ++k)
-        is_thin = is_thin && thin(row_stride[k], col_stride[k], cols) != Thin::otherwise;
+    std::array<Thin, Walk::max_operands> how{};
+    for (size_t k = 0; k < operands; ++k) {
+        how[k] = thin(row_stride[k], col_stride[k], cols);
+        is_thin = is_thin && how[k] != Thin::otherwise;
+    }
     const int64_t row_bytes = row_stride[operands] * element;
     const auto inputs_end = base.begin() + std::ptrdiff_t(operands);
     int64_t traffic = 0;
@@ -100,17 +103,20 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     for (size_t k = 0; k < out.size(); ++k)
         stream = stream && reinterpret_cast<uintptr_t>(out_base[k]) % 64 == 0 &&
                  std::find(base.begin(), inputs_end, out_base[k]) == inputs_end;
-    const auto block = [&](int64_t row, int64_t rows, int64_t col, int64_t n) {
+    const auto locate = [&](int64_t row, int64_t col, const void** inputs, void** outputs) {
         int64_t at[Walk::max_operands];
         walk.locate(row, at);
-        const void* inputs[Walk::max_operands];
-        void* outputs[Walk::max_operands];
         for (size_t k = 0; k < operands; ++k)
             inputs[k] = base[k] ? base[k] + (at[k] + col * col_stride[k]) * element : nullptr;
         for (size_t k = 0; k < out.size(); ++k)
             outputs[k] = out_base[k]
                              ? out_base[k] + (at[operands] + col) * int64_t(size_of(out[k].dtype()))
                              : nullptr;
+    };
+    const auto block = [&](int64_t row, int64_t rows, int64_t col, int64_t n) {
+        const void* inputs[Walk::max_operands];
+        void* outputs[Walk::max_operands];
+        locate(row, col, inputs, outputs);
         kernel({rows, n, inputs, row_stride.data(), col_stride.data(), outputs,
                 row_stride[operands], state, stream});
     };
@@ -124,24 +130,17 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
         return parallel_each(
             rows / side * pieces, grain_for(most * cols * cost / 16), [&](int64_t item) {
                 const int64_t first = item % pieces * most, n = std::min(most, side - first);
-                int64_t at[Walk::max_operands];
-                walk.locate(item / pieces * side + first, at);
-                Scratch scratch;
                 const void* inputs[Walk::max_operands];
                 void* outputs[Walk::max_operands];
+                locate(item / pieces * side + first, 0, inputs, outputs);
+                Scratch scratch;
                 for (size_t k = 0; k < operands; ++k) {
-                    const char* const from = base[k] ? base[k] + at[k] * element : nullptr;
-                    const Thin how = thin(row_stride[k], col_stride[k], cols);
-                    inputs[k] = from;
-                    if (!from || how == Thin::as_is) continue;
+                    if (!inputs[k] || how[k] == Thin::as_is) continue;
                     char* const to = scratch.take<char>(n * cols * element);
-                    spread(how, n, cols, row_stride[k], col_stride[k], element, from, to);
+                    spread(how[k], n, cols, row_stride[k], col_stride[k], element,
+                           static_cast<const char*>(inputs[k]), to);
                     inputs[k] = to;
                 }
-                for (size_t k = 0; k < out.size(); ++k)
-                    outputs[k] = out_base[k]
-                                     ? out_base[k] + at[operands] * int64_t(size_of(out[k].dtype()))
-                                     : nullptr;
                 kernel(
                     {1, n * cols, inputs, no_rows.data(), steps.data(), outputs, 0, state, stream});
             });

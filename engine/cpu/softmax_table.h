@@ -11,7 +11,7 @@ struct SoftmaxTable {
     /// dx = y·(g − Σ g·y); `stream`: past the caches, rows of dx start at multiples of 64 bytes
     void (*backward[2])(const void* y, const void* g, void* dx, int64_t rows, int64_t n,
                         bool stream);
-    /// The same of the columns of dense tiles, n × columns of at most 4096 bytes.
+    /// The same of the columns of dense tiles, n × columns, in rows of at most 4096 bytes.
     void (*forward_tile[2])(const void* x, void* y, int64_t n, int64_t columns);
     void (*backward_tile[2])(const void* y, const void* g, void* dx, int64_t n, int64_t columns);
 };

@@ -62,7 +62,7 @@ Tensor Entmax<kind>::forward(const Attrs& attrs, std::span<const Tensor> in) {
     for_rows(rows_of(x), n * work, [&](int64_t r, int64_t rows) {
         kernel(at(x, r * n), any ? at(alpha, r) : nullptr, at(p, r * n), rows, n);
     });
-    return from_rows(p, attrs.axis);
+    return as_rows(p, attrs.axis);
 }
 
 template <EntmaxAlpha kind>
@@ -81,8 +81,8 @@ std::array<Tensor, 2> Entmax<kind>::backward(const Attrs& attrs, const Tensor& o
         kernel(at(p, r * n), any ? at(alpha, r) : nullptr, at(g, r * n), at(dx, r * n),
                wants_alpha ? at(dalpha, r) : nullptr, rows, n);
     });
-    return {from_rows(dx, attrs.axis),
-            wants_alpha ? sum_to(from_rows(dalpha, attrs.axis), alphas.shape()) : Tensor()};
+    return {as_rows(dx, attrs.axis),
+            wants_alpha ? sum_to(as_rows(dalpha, attrs.axis), alphas.shape()) : Tensor()};
 }
 
 template struct Entmax<EntmaxAlpha::two>;

@@ -42,9 +42,9 @@ bool are_tiny(int64_t n, int64_t batch) { return n <= cpu::tiny && batch >= 16; 
 
 // body(i) for every matrix of the batch, one plus the column where it fails, or 0; the first failing matrix is named, whatever
 // the number of threads. If they are `tiny`, tile(first, count) of many at once: false where one of them fails.
-template <class Body, class Tile>
+template <class Body, class Tile = bool (*)(int64_t, int64_t)>
 void for_batch(int64_t batch, int64_t cost, const char* operation, const char* complaint, Body body,
-               bool tiny, Tile tile) {
+               bool tiny = false, Tile tile = nullptr) {
     std::mutex mutex;
     int64_t failed = INT64_MAX, where = 0;
     const int64_t group = tiny ? cpu::tiny_columns : 1;
@@ -132,8 +132,7 @@ Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) 
     visit_floating(t.dtype(), [&]<class T>(T) {
         const T* a = static_cast<const T*>(t.raw());
         T* b = static_cast<T*>(x.raw());
-        const int64_t matrices = count(batch),
-                      apart = batch.rank() ? t.strides()[batch.rank() - 1] : 0;
+        const int64_t matrices = count(batch), apart = batch.rank() == 1 ? t.strides()[0] : n * n;
         for_batch(
             matrices, n * n * k / 8, name, "",
             [&](int64_t i) {
@@ -148,8 +147,7 @@ Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) 
             },
             // Evenly apart in memory.
             are_tiny(n, matrices) && k <= cpu::tiny &&
-                (batch.rank() == 1 || in[0].is_contiguous()) &&
-                (batch.rank() == 1 || matrices == in[0].count() / (n * n)),
+                (batch.rank() == 1 || (in[0].is_contiguous() && in[0].count() == matrices * n * n)),
             [&](int64_t first, int64_t some) {
                 Scratch scratch;
                 T *tile = scratch.take<T>(n * n * some), *right = scratch.take<T>(n * k * some);
@@ -217,19 +215,16 @@ std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
     visit_floating(values.dtype(), [&]<class T>(T) {
         const T* const a = static_cast<const T*>(matrices.raw());
         T *const v = static_cast<T*>(vectors.raw()), *const l = static_cast<T*>(values.raw());
-        for_batch(
-            batch, n * n * n, name, "is not finite",
-            [&](int64_t i) {
-                const T* const matrix = a + i * n * n;
-                for (int64_t r = 0; r < n; ++r)  // what is read of it
-                    for (int64_t c = 0; c <= r; ++c)
-                        if (!std::isfinite(matrix[r * n + c])) return c + 1;
-                if (!cpu::eigh(n, matrix, l + i * n, v + i * n * n))
-                    throw NumericalError(
-                        name, "matrix " + std::to_string(i) + " of the batch: it did not converge");
-                return int64_t{0};
-            },
-            false, [](int64_t, int64_t) { return false; });
+        for_batch(batch, n * n * n, name, "is not finite", [&](int64_t i) {
+            const T* const matrix = a + i * n * n;
+            for (int64_t r = 0; r < n; ++r)  // what is read of it
+                for (int64_t c = 0; c <= r; ++c)
+                    if (!std::isfinite(matrix[r * n + c])) return c + 1;
+            if (!cpu::eigh(n, matrix, l + i * n, v + i * n * n))
+                throw NumericalError(
+                    name, "matrix " + std::to_string(i) + " of the batch: it did not converge");
+            return int64_t{0};
+        });
     });
     return {values, vectors};
 }

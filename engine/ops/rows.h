@@ -21,9 +21,8 @@ inline Tensor exchanged(const Tensor& x, int axis) {
     std::swap(strides[axis], strides[x.rank() - 1]);
     return x.view(shape, strides, x.offset());
 }
-/// The same row-major; from_rows() exchanges them back.
+/// The same row-major, there and back.
 inline Tensor as_rows(const Tensor& x, int axis) { return exchanged(x, axis).contiguous(); }
-inline Tensor from_rows(const Tensor& rows, int axis) { return as_rows(rows, axis); }
 
 /// Whether a kernel that reads and writes so many tensors like x stores its results past the caches.
 inline bool streams(const Tensor& x, int tensors) {
@@ -61,7 +60,7 @@ Tensor along_rows(int axis, Kernel kernel, const X&... x) {
     for_rows(rows_of(out), n, [&](int64_t r, int64_t rows) {
         std::apply([&](const auto&... t) { kernel(at(t, r * n)..., at(out, r * n), rows, n); }, in);
     });
-    return from_rows(out, axis);
+    return as_rows(out, axis);
 }
 
 }  // namespace mercer

@@ -46,7 +46,7 @@ struct Rows {
                       static_cast<int64_t*>(indices.raw()) + r * taken);
     }
     std::array<Tensor, 2> results(int axis) const {
-        return {values.defined() ? from_rows(values, axis) : values, from_rows(indices, axis)};
+        return {values.defined() ? as_rows(values, axis) : values, as_rows(indices, axis)};
     }
 };
 

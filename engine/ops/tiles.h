@@ -14,7 +14,7 @@ struct Tiling {
     int64_t pieces, count;          // of inner; tiles in all
     bool stream;
 
-    /// Of 1024 to 4096 bytes a row, as many as make `operands` tiles fit the first cache.
+    /// Rows of 256 to 4096 bytes, as many columns as make `operands` tiles fit the first cache.
     Tiling(const Tensor& x, int axis, int64_t operands)
         : outer(1), n(x.shape()[axis]), inner(1), size(int64_t(size_of(x.dtype()))) {
         for (int a = 0; a < x.rank(); ++a)
@@ -22,7 +22,7 @@ struct Tiling {
         const int64_t unit = 64 / size, fit = cpu::caches().l1 * 2 / (n * size * operands),
                       most = std::clamp<int64_t>(fit, 4 * unit, 64 * unit) / unit * unit;
         pieces = (inner + most - 1) / most;
-        width = pieces > 1 ? (inner / pieces + unit) / unit * unit : inner;
+        width = pieces > 1 ? ((inner + pieces - 1) / pieces + unit - 1) / unit * unit : inner;
         pieces = (inner + width - 1) / width;
         planes = std::clamp<int64_t>(most / width, 1, outer);
         count = pieces * ((outer + planes - 1) / planes);
@@ -54,7 +54,7 @@ struct Tiling {
 };
 
 /// Whether lines of x along `axis` go by tiles: not where rows of the last axis, or what becomes rows
-/// without a copy, do as well; `short_rows`: those of at most 24 elements do not.
+/// without a copy, do as well; with `short_rows` those of at most 24 elements too.
 inline bool by_tiles(const Tensor& x, int axis, bool short_rows) {
     const int64_t n = x.shape()[axis];
     if (n == 0 || x.count() < 256 || n * int64_t(size_of(x.dtype())) > 8192) return false;

@@ -67,6 +67,8 @@ TEST_CASE("softmax and its kin along any axis have the bits of rows") {
                 check(randn({1, 3}, {n, 3 * inner}, dtype) * 4.0, 0);
             }
         check(randn({1, 2}, {400, 10}, dtype), 1);
+        for (const int64_t inner : {512, 1024, 2048, 3072})  // whole tiles of the widest
+            check(randn({1, 2}, {4, inner}, dtype), 0);
         check(randn({1, 2}, {2, 10, 300}, dtype), 1);
         check(randn({1, 2}, {2, 1000, 3}, dtype), 1);
     }

@@ -91,6 +91,12 @@ TEST_CASE("one matrix for many right sides") {
     const Tensor t = Tensor::eye(3, 3) * 2.0, b = randn({1, 2}, {50, 3, 2});
     CHECK(difference(triangular_solve(t, b), b / 2.0) == "");
     CHECK(difference(solve(t, b), b / 2.0) == "");
+    for (const Shape& batch : {Shape{20, 1}, Shape{5, 4, 1}, Shape{1, 20}}) {
+        const Tensor many = randn({5, 6}, {20, 3, 3}), right = randn({7, 8}, {20, 3, 2}),
+                     x = triangular_solve(reshape(many, joined(batch, {3, 3})),
+                                          reshape(right, joined(batch, {3, 2})));
+        CHECK(difference(reshape(x, {20, 3, 2}), triangular_solve(many, right)) == "");
+    }
     const Tensor grid = randn({1, 2}, {4, 25, 3, 2});
     CHECK(difference(triangular_solve(
                          Tensor::eye(3, 3) * broadcast_to(Tensor::full({}, 2.0), {25, 1, 1}), grid),

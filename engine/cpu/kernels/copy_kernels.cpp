@@ -145,15 +145,16 @@ void copy_turned(T* to, const T* from, const Plane& plane) {
                           cols = p.cols - j0 < side ? p.cols - j0 : side;
             if constexpr (in_registers<T>)
                 if (p.from_row == 1 && p.to_col == 1 && rows * cols > tiny_plane) {
-                    rows == side&& cols == side ? copy_square(t, f, p)
-                                                : copy_part(t, f, rows, cols, p);
+                    if (rows == side && cols == side)
+                        copy_square(t, f, p);
+                    else
+                        copy_part(t, f, rows, cols, p);
                     continue;
                 }
             for (int64_t i = 0; i < rows; ++i)
                 for (int64_t j = 0; j < cols; ++j)
                     t[i * p.to_row + j * p.to_col] = f[i * p.from_row + j * p.from_col];
         }
-    if (p.stream) stream_fence();
 }
 
 /// Every element n times in a row, n known to the compiler: shuffles.

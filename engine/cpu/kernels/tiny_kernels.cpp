@@ -6,15 +6,23 @@
 namespace mercer::MERCER_ISA {
 namespace {
 
-/// A register's matrices in a tile.
-template <class T, class Number = const T>
-struct Matrices {
-    Number* p;
+/// A register's matrices in a tile, to read, and to write as well.
+template <class T>
+struct Read {
+    const T* p;
     int64_t row, col;
     int count;
     MERCER_INLINE Vec<T> operator()(int64_t i, int64_t j) const {
         return load(p + i * row + j * col, count, T(1));
     }
+};
+template <class T>
+struct Write {
+    T* p;
+    int64_t row, col;
+    int count;
+    MERCER_INLINE operator Read<T>() const { return {p, row, col, count}; }
+    MERCER_INLINE Vec<T> operator()(int64_t i, int64_t j) const { return Read<T>(*this)(i, j); }
     MERCER_INLINE void set(int64_t i, int64_t j, Vec<T> v) const {
         store(v, p + i * row + j * col, count);
     }
@@ -32,9 +40,9 @@ MERCER_INLINE bool all_of(Mask<T> good, int count) {
 template <class T>
 void multiply(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c, int64_t columns) {
     for_run<T>(columns, [&](int64_t at, int count) MERCER_STEP {
-        const Matrices<T> x{a + at, k * columns, columns, count},
+        const Read<T> x{a + at, k * columns, columns, count},
             y{b + at, n * columns, columns, count};
-        const Matrices<T, T> z{c + at, n * columns, columns, count};
+        const Write<T> z{c + at, n * columns, columns, count};
         with_constant<cpu::tiny_steps>(k, [&](auto depth) MERCER_STEP {
             for (int64_t j = 0; j < n; ++j) {
                 Vec<T> column[depth.value];
@@ -53,8 +61,8 @@ template <class T>
 bool cholesky(int64_t n, const T* a, T* lower, int64_t columns) {
     bool good = true;
     for_run<T>(columns, [&](int64_t at, int count) MERCER_STEP {
-        const Matrices<T> x{a + at, n * columns, columns, count};
-        const Matrices<T, T> l{lower + at, n * columns, columns, count};
+        const Read<T> x{a + at, n * columns, columns, count};
+        const Write<T> l{lower + at, n * columns, columns, count};
         for (int64_t j = 0; j < n; ++j) {
             Vec<T> root(T(1));
             for (int64_t i = 0; i < n; ++i) {
@@ -77,8 +85,8 @@ bool cholesky(int64_t n, const T* a, T* lower, int64_t columns) {
 
 /// x ← T⁻¹x of one register's matrices.
 template <class T>
-MERCER_INLINE void substitute(int64_t n, int64_t k, const Matrices<T>& t, bool lower, bool unit,
-                              const Matrices<T, T>& x) {
+MERCER_INLINE void substitute(int64_t n, int64_t k, const Read<T>& t, bool lower, bool unit,
+                              const Write<T>& x) {
     for (int64_t c = 0; c < k; ++c)
         for (int64_t s = 0; s < n; ++s) {  // in the order of solving
             const int64_t i = lower ? s : n - 1 - s;
@@ -101,8 +109,7 @@ void solve_triangular(int64_t n, int64_t k, const T* t, bool lower, T* x, int64_
 
 /// Rows i and j change places where `where` says so.
 template <class T>
-MERCER_INLINE void exchange(const Matrices<T, T>& x, int64_t width, int64_t i, int64_t j,
-                            Mask<T> where) {
+MERCER_INLINE void exchange(const Write<T>& x, int64_t width, int64_t i, int64_t j, Mask<T> where) {
     for (int64_t c = 0; c < width; ++c) {
         const Vec<T> one = x(i, c), other = x(j, c);
         x.set(i, c, select(where, other, one));
@@ -114,7 +121,7 @@ template <class T>
 bool solve(int64_t n, int64_t k, T* a, T* b, int64_t columns) {
     bool good = true;
     for_run<T>(columns, [&](int64_t at, int count) MERCER_STEP {
-        const Matrices<T, T> l{a + at, n * columns, columns, count},
+        const Write<T> l{a + at, n * columns, columns, count},
             x{b + at, k * columns, columns, count};
         for (int64_t j = 0; j < n; ++j) {
             Vec<T> best(T(-1)), place(T(0));
@@ -137,9 +144,8 @@ bool solve(int64_t n, int64_t k, T* a, T* b, int64_t columns) {
             const Vec<T> pivot = l(j, j);
             for (int64_t i = j + 1; i < n; ++i) l.set(i, j, l(i, j) / pivot);
         }
-        const Matrices<T> factors{l.p, l.row, l.col, count};
-        substitute(n, k, factors, true, true, x);
-        substitute(n, k, factors, false, false, x);
+        substitute<T>(n, k, l, true, true, x);
+        substitute<T>(n, k, l, false, false, x);
     });
     return good;
 }
