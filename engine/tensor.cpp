@@ -9,6 +9,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"
+#include "engine/parallel.h"
 
 namespace mercer {
 namespace {
@@ -93,7 +94,9 @@ Tensor Tensor::arange(int64_t n, DType dtype, double first, double step) {
     Tensor t = empty({n}, dtype);
     visit_stored(dtype, [&]<class T>(T) {
         T* p = static_cast<T*>(t.raw());
-        for (int64_t i = 0; i < n; ++i) p[i] = T(first + step * double(i));
+        parallel_for(n, grain_for(1), [=](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) p[i] = T(first + step * double(i));
+        });
     });
     return t;
 }

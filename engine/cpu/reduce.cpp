@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/cpu/copy.h"
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/layout.h"
 #include "engine/functions.h"
 #include "engine/parallel.h"
+#include "engine/scratch.h"
 
 namespace mercer {
 
@@ -50,6 +52,25 @@ Tensor merged(const Tensor& x, int first, int last) {
     return x.view(shape, strides, x.offset());
 }
 
+/// Many planes, n × side, of few elements to rows of `side`: their transposes are a tile of n long rows.
+void reduce_planes(const ReduceKernel& kernel, int64_t planes, int64_t n, int64_t side,
+                   int64_t element, const char* from, int64_t out_element, char* to) {
+    constexpr int64_t group = 64;
+    parallel_each((planes + group - 1) / group, grain_for(n * side * group / 4), [&](int64_t g) {
+        const int64_t first = g * group, count = std::min(group, planes - first);
+        Scratch scratch;
+        char *const tile = scratch.take<char>(n * side * count * element), *const results =
+                                                                               scratch.take<char>(
+                                                                                   side * count *
+                                                                                   out_element);
+        copy_plane(element, tile, from + first * n * side * element,
+                   {n * side, count, count, 1, 1, n * side, true, false});
+        kernel.columns({tile, n, side * count, side * count, 1, results, 1, nullptr});
+        copy_plane(out_element, to + first * side * out_element, results,
+                   {count, side, side, 1, 1, count, true, false});
+    });
+}
+
 // Every chunk of every line along `axis` to one element: out (and extra, if any) is dense, with chunks for `axis`.
 void reduce_chunks(const ReduceKernel& kernel, const Tensor& x, int axis, int64_t chunk,
                    const Tensor& out, const Tensor& extra) {
@@ -86,6 +107,9 @@ void reduce_chunks(const ReduceKernel& kernel, const Tensor& x, int axis, int64_
     char* also = extra.defined() ? static_cast<char*>(extra.raw()) : nullptr;
     const int64_t extra_element =
         also ? extra.count() / out.count() * int64_t(size_of(extra.dtype())) : 0;
+    if (!run && chunks == 1 && !also && lines >= 64 && side < 16 && n * side <= 256 &&
+        stride == side && x.is_contiguous() && out.is_contiguous())
+        return reduce_planes(kernel, lines, n, side, element, from, out_element, to);
     const auto reduce = [&](int64_t source, int64_t size, int64_t count, int64_t in_step,
                             int64_t target, int64_t out_step) {
         (run ? kernel.run : kernel.columns)({from + source * element, size, stride, count, in_step,

@@ -73,3 +73,21 @@ TEST_CASE("short rows that come together are reduced as each for itself") {
                 }
             }
 }
+
+TEST_CASE("planes of few elements that are reduced together are as each for itself") {
+    for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
+        for (const int64_t side : {2, 3, 7, 15, 17})
+            for (const int64_t n : {1, 2, 5, 16, 70}) {
+                const Tensor x = reshape(numbers(150, n * side, dtype), {150, n, side});
+                on_every_isa([&] { check(x, dtype); });
+                for (const bool all_of : {false, true}) {
+                    const auto f = [&](const Tensor& t) {
+                        const Tensor set = greater(t, Tensor::zeros({}, dtype));
+                        return all_of ? all(set, {1}) : any(set, {1});
+                    };
+                    std::vector<Tensor> each;
+                    for (int64_t i = 0; i < 150; ++i) each.push_back(f(slice(x, 0, i, i + 1)));
+                    CHECK(difference(f(x), concat(each, 0)) == "");
+                }
+            }
+}

@@ -190,11 +190,11 @@ struct Columns {
                       count);
             });
         };
-        int64_t i = 0;
-        if (uniform && stride == cols)  // 64 rows are one long row
-            for (; i + canonical_lanes <= n; i += canonical_lanes)
-                join_row(x + i * stride, acc, canonical_lanes * cols);
-        for (; i < n; ++i) join_row(x + i * stride, acc + (i % canonical_lanes) * cols, cols);
+        // Dense rows, 64 of them, are one long row.
+        const int64_t rows = uniform && stride == cols ? canonical_lanes : 1;
+        for (int64_t i = 0; i < n; i += rows)
+            join_row(x + i * stride, acc + (i % canonical_lanes) * cols,
+                     (n - i < rows ? n - i : rows) * cols);
         for (int64_t half = canonical_lanes / 2; half >= 1; half /= 2) {
             const int64_t joined = used < 2 * half ? (used - half) * cols : half * cols;
             for_run<T>(joined < 0 ? 0 : joined, [&](int64_t k, int count) MERCER_STEP {

@@ -335,6 +335,17 @@ void recurrence_rows(const cpu::RecurrenceArgs& args) {
 }
 template <class T>
 void product_rows(const cpu::ScanArgs& args) {
+    if (args.count == 1) {  // nothing to fill a register with
+        const T* x = static_cast<const T*>(args.x);
+        T *out = static_cast<T*>(args.out), y = T(1);
+        for (int64_t i = 0; i < args.n; ++i) {
+            const int64_t at = args.reverse ? args.n - 1 - i : i;
+            const T before = y;
+            y = y * x[at];
+            out[at] = args.exclusive ? before : y;
+        }
+        return;
+    }
     step_rows<1>({args.x}, args.n, args.count, args.reverse, args.stream, args.out, T(1),
                  [&]<int n>(Vec<T>(&v)[1][n], int now, int64_t, Vec<T>& y) MERCER_STEP {
                      for (int s = 0; s < now; ++s)
