@@ -48,7 +48,8 @@ void add_ops_reductions() {
                               Case{"4096x4096 axis1", {4096, 4096}, 1, false},
                               Case{"256x256x256 axis1", {256, 256, 256}, 1, false},
                               Case{"4096x4096 transposed axis1", {4096, 4096}, 1, true},
-                              Case{"2Mx8 axis1", {2 << 20, 8}, 1, false}})
+                              Case{"2Mx8 axis1", {2 << 20, 8}, 1, false},
+                              Case{"512Kx10x3 axis1", {1 << 19, 10, 3}, 1, false}})
             add_op(std::string(row.name) + "/" + c.what + " fwd",
                    {.bytes = (row.scans ? 2 : 1) * elements(16 << 20),
                     .fixed = row.places ? 8.0 * (16 << 20) : 0},

@@ -107,8 +107,12 @@ void reduce_chunks(const ReduceKernel& kernel, const Tensor& x, int axis, int64_
     char* also = extra.defined() ? static_cast<char*>(extra.raw()) : nullptr;
     const int64_t extra_element =
         also ? extra.count() / out.count() * int64_t(size_of(extra.dtype())) : 0;
-    if (!run && chunks == 1 && !also && lines >= 64 && side < 16 && n * side <= 256 &&
-        stride == side && x.is_contiguous() && out.is_contiguous())
+    const auto planes = [&](int operand, int64_t apart) {  // dense, one after the other
+        return walk.strides[size_t(operand)][0] == apart &&
+               walk.strides[size_t(operand)][last] == 1;
+    };
+    if (!run && chunks == 1 && !also && last == 1 && lines >= 64 && side < 16 && n * side <= 256 &&
+        stride == side && planes(0, n * side) && planes(1, side))
         return reduce_planes(kernel, lines, n, side, element, from, out_element, to);
     const auto reduce = [&](int64_t source, int64_t size, int64_t count, int64_t in_step,
                             int64_t target, int64_t out_step) {

@@ -5,6 +5,7 @@
 #include "engine/cpu/dispatch.h"
 #include "engine/functions.h"
 #include "engine/ops/scan_lines.h"
+#include "engine/ops/tiles.h"
 
 namespace mercer {
 
@@ -118,9 +119,18 @@ Tensor scan(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Tensor
 }  // namespace
 
 Tensor scanned(cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
+    const Lines l(x.shape(), attrs.axis);
+    if (l.inner > 1 && l.inner < 16 && l.outer >= 64 && by_tiles(x, attrs.axis, false))
+        return along_tiles(
+            attrs.axis,
+            [&](const void* from, void* to, int64_t n, int64_t columns) {
+                cpu::ScanArgs args{from,          n,  columns, columns, attrs.exclusive,
+                                   attrs.reverse, to, nullptr, true};
+                scan_table().columns[int(op)][int(x.dtype())](args);
+            },
+            x);
     Tensor out = Tensor::empty(x.shape(), x.dtype());
     if (x.count() == 0) return out;
-    const Lines l(x.shape(), attrs.axis);
     const cpu::ScanArgs all{x.raw(),       l.n,       l.inner, 0,   attrs.exclusive,
                             attrs.reverse, out.raw(), nullptr, true};
     const bool rows = l.inner == 1, steps = step_by_step(op, x.dtype());

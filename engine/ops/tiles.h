@@ -37,19 +37,23 @@ struct Tiling {
         const int64_t i = k % pieces * width, o = k / pieces * planes;
         return {o * n * inner + i, std::min(width, inner - i), std::min(planes, outer - o)};
     }
+    /// Runs shorter than that are transposed with the lines: a tile's columns may have any order.
+    bool turned() const { return inner < 16; }
     void read(const Tile& t, const Tensor& x, char* to) const {
         const int64_t columns = t.columns();
-        cpu::copy_plane(size, to, at(x, t.first),
-                        inner == 1 ? cpu::Plane{n, columns, columns, 1, 1, n, true, false}
-                                   : cpu::Plane{n, t.width, columns, 1, inner, 1, false, false,
-                                                t.planes, t.width, n * inner});
+        cpu::copy_plane(
+            size, to, at(x, t.first),
+            turned() ? cpu::Plane{n * inner, t.planes, t.planes, 1, 1, n * inner, true, false}
+                     : cpu::Plane{n, t.width, columns, 1, inner, 1, false, false, t.planes, t.width,
+                                  n * inner});
     }
     void write(const Tile& t, const char* from, const Tensor& y) const {
         const int64_t columns = t.columns();
-        cpu::copy_plane(size, at(y, t.first), from,
-                        inner == 1 ? cpu::Plane{columns, n, n, 1, 1, columns, true, false}
-                                   : cpu::Plane{n, t.width, inner, 1, columns, 1, false, stream,
-                                                t.planes, n * inner, t.width});
+        cpu::copy_plane(
+            size, at(y, t.first), from,
+            turned() ? cpu::Plane{t.planes, n * inner, n * inner, 1, 1, t.planes, true, false}
+                     : cpu::Plane{n, t.width, inner, 1, columns, 1, false, stream, t.planes,
+                                  n * inner, t.width});
     }
 };
 
@@ -62,11 +66,9 @@ inline bool by_tiles(const Tensor& x, int axis, bool short_rows) {
     return true;
 }
 
-/// along_rows(axis, rows, x…), or by kernel(a tile of each x, its own, n, columns): the same bits.
-template <class Rows, class Kernel, class... X>
-Tensor along(int axis, bool short_rows, Rows rows, Kernel kernel, const X&... x) {
-    const std::array<Tensor, sizeof...(X)> given{x...};
-    if (!by_tiles(given[0], axis, short_rows)) return along_rows(axis, rows, x...);
+/// kernel(a tile of each x, its own, n, columns), of lines along `axis`.
+template <class Kernel, class... X>
+Tensor along_tiles(int axis, Kernel kernel, const X&... x) {
     const std::array<Tensor, sizeof...(X)> in{x.contiguous()...};
     const Tensor out = Tensor::empty(in[0].shape(), in[0].dtype());
     const Tiling tiling(out, axis, sizeof...(X) + 1);
@@ -89,6 +91,14 @@ Tensor along(int axis, bool short_rows, Rows rows, Kernel kernel, const X&... x)
                 in);
         });
     return out;
+}
+
+/// along_rows(axis, rows, x…), or by tiles: the same bits.
+template <class Rows, class Kernel, class... X>
+Tensor along(int axis, bool short_rows, Rows rows, Kernel kernel, const X&... x) {
+    const std::array<Tensor, sizeof...(X)> given{x...};
+    return by_tiles(given[0], axis, short_rows) ? along_tiles(axis, kernel, x...)
+                                                : along_rows(axis, rows, x...);
 }
 
 }  // namespace mercer

@@ -85,3 +85,24 @@ TEST_CASE("columns with infinities and NaN are as rows with them") {
     CHECK(y[0].to_vector<float>()[1] == 0);
     CHECK(y[2].to_vector<float>()[1] == -inf);
 }
+
+TEST_CASE("sums and products down the planes of a batch are those of each plane") {
+    for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
+        for (const int64_t inner : {2, 3, 15, 16})
+            for (const int64_t n : {1, 2, 10, 70})
+                for (const bool exclusive : {false, true})
+                    for (const bool reverse : {false, true}) {
+                        const Tensor x = cast(randn({1, 2}, {100, n, inner}) * 3.0, dtype);
+                        const auto plane = [&](const Tensor& t, int64_t i) {
+                            return slice(t, 0, i, i + 1).contiguous();
+                        };
+                        const Tensor sums = cumsum(x, 1, exclusive, reverse),
+                                     products = cumprod(x, 1, exclusive, reverse);
+                        for (const int64_t i : {0, 1, 50, 99}) {
+                            CHECK(difference(plane(sums, i),
+                                             cumsum(plane(x, i), 1, exclusive, reverse)) == "");
+                            CHECK(difference(plane(products, i),
+                                             cumprod(plane(x, i), 1, exclusive, reverse)) == "");
+                        }
+                    }
+}
