@@ -58,6 +58,7 @@ void for_planes(const Tile& t, const Tensor& x, Body body) {
 template <class T, class Start, class Visit>
 void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Start start, Visit visit) {
     using Place = cpu::NameOf<T>;
+    if (x.size(0) * x.size(1) == 0) return;
     const Tile t(windows);
     const int64_t size = t.tiling.plane(), row = t.tiling.row_step() / t.down.step;
     if (t.in[0] * t.in[1] > std::numeric_limits<Place>::max())
@@ -66,9 +67,9 @@ void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Start start, 
     Scratch scratch;
     Place* const own = scratch.take<Place>(size + cpu::patch_slack);
     for (int64_t z = 0; z < row; ++z)
-        own[t.tiling.at(0, z)] = Place(std::max<int64_t>(z + t.across.low(), 0));
+        own[t.tiling.at(0, z)] = Place(std::clamp<int64_t>(z + t.across.low(), 0, t.in[1] - 1));
     for (int64_t y = 1; y < size / row; ++y) {
-        const Place top = Place(std::max<int64_t>(y + t.down.low(), 0) * t.in[1]);
+        const Place top = Place(std::clamp<int64_t>(y + t.down.low(), 0, t.in[0] - 1) * t.in[1]);
         for (int64_t z = 0; z < row; ++z) own[y * row + z] = own[z] + top;
     }
     // Up to four windows make a wider one, at every place; of a few that skip places, all taps make one at once.
@@ -90,7 +91,8 @@ void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Start start, 
     }
     for_planes<T>(t, x, [&](int64_t i, T* tile, const cpu::PlaneWalk<T>& walk) {
         Scratch scratch;
-        Place* const places = scratch.take<Place>(size + cpu::patch_slack);
+        Place* const places =
+            passes.size() > 1 ? scratch.take<Place>(size + cpu::patch_slack) : nullptr;
         const Place* named = own;
         const auto& kernels = cpu::convolution_kernels<T>();
         int64_t left = size;

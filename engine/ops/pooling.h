@@ -9,7 +9,8 @@ namespace mercer {
 struct MERCER_API MaxPool2d : Reads<input_bit(0)> {
     using Attrs = ConvolutionAttrs;
     MERCER_OPERATION_MEMBERS("max_pool2d", Tensor)
-    /// Where each largest element stands in its plane: i64 (N·C, windows). First of equals, first NaN.
+    /// Where each largest element stands in its plane: i64 (N·C, windows). First of equals, first NaN. As backward():
+    /// ShapeError where a place is no number of x's width, from planes of 2^31 (f32) on.
     static Tensor indices(const Attrs&, const Tensor& x);
     /// The cotangent of x in one pass: first order only, tested against the text of vjp.
     static Tensor backward(const Attrs&, const Tensor& x, const Tensor& g);

@@ -49,6 +49,11 @@ TEST_CASE("a plane without elements is refused, padded or not") {
     CHECK_THROWS_AS(max_pool1d(Tensor::zeros({1, 1, 0}), 2, 1, {1}), ShapeError);
     CHECK(max_pool2d(Tensor::zeros({0, 3, 4, 4}), {2, 2}).shape() == Shape{0, 3, 2, 2});
     CHECK(max_pool2d(Tensor::zeros({0, 3, 4, 4}), {4, 4}).shape() == Shape{0, 3, 1, 1});
+    // Of no planes, however large, nothing is allocated.
+    const Tensor none = Tensor::zeros({0, 1, 60000, 60000});
+    const auto windows = window_attrs("max_pool2d", 2, none.shape(), {3, 3}, {3, 3}, {0});
+    CHECK(MaxPool2d::backward(windows, none, max_pool2d(none, {3, 3})).shape() == none.shape());
+    CHECK(MaxPool2d::indices(windows, none).count() == 0);
 }
 
 TEST_CASE("each window's gradient goes to the first of its largest elements") {
