@@ -42,7 +42,7 @@ void copy_square(T* to, const T* from, const Plane& p) {
         }
 }
 
-/// A part of a square: dearer than loops for tiny_plane elements.
+/// A part of a square: dearer than loops for a quarter of one.
 template <class T>
 void copy_part(T* to, const T* from, int64_t rows, int64_t cols, const Plane& p) {
     constexpr int lanes = Vec<T>::lanes;
@@ -144,7 +144,7 @@ void copy_turned(T* to, const T* from, const Plane& plane) {
             const int64_t rows = p.rows - i0 < side ? p.rows - i0 : side,
                           cols = p.cols - j0 < side ? p.cols - j0 : side;
             if constexpr (in_registers<T>)
-                if (p.from_row == 1 && p.to_col == 1 && rows * cols > tiny_plane) {
+                if (p.from_row == 1 && p.to_col == 1 && 4 * rows * cols > side * side) {
                     if (rows == side && cols == side)
                         copy_square(t, f, p);
                     else
