@@ -50,6 +50,11 @@ void Tape::seed(Backward<X>& pass, std::span<const Var> losses, std::vector<X>& 
             accumulate(pass.cotangent(losses[k].id_), std::move(cotangents[k]));
 }
 
+void Tape::refuse_dropped(const Node& node) {
+    throw TapeError(node.rule->name,
+                    "its saved values were dropped by an earlier pass; give that pass `retain`");
+}
+
 // Told before the walk drops anything: does the way from the losses cross a node whose values are
 // gone?
 void Tape::refuse_dropped(std::span<const char> needed, uint32_t base, std::span<const Var> losses,
@@ -64,10 +69,7 @@ void Tape::refuse_dropped(std::span<const char> needed, uint32_t base, std::span
         const Node& node = nodes_[n];
         const auto first = reached.begin() + (node.output - base);
         if (std::find(first, first + node.outputs, 1) == first + node.outputs) continue;
-        if (node.dropped)
-            throw TapeError(node.rule->name,
-                            "its saved values were dropped by an earlier pass; give that pass "
-                            "`retain`");
+        if (node.dropped) refuse_dropped(node);
         for (uint32_t i = 0; i < node.inputs; ++i) {
             const uint32_t id = input_ids_[node.first_input + i];
             if (is_needed(id)) reached[id - base] = 1;
@@ -85,6 +87,7 @@ void Tape::walk(Backward<X>& pass, size_t begin, size_t end, bool keep_saved) {
             if (hooks_) call_hooks(pass, id);
         }
         if (!reached) continue;
+        if (nodes_[n].dropped) refuse_dropped(nodes_[n]);  // by a pass within a hook of this one
         {
             const OperationScope scope(nodes_[n].rule->name, WatchedScope::Kind::backward);
             Vjp<X> context(pass, uint32_t(n));
@@ -145,6 +148,7 @@ std::vector<X> Tape::differentiate(std::span<const Var> losses, std::span<const 
         any_dropped = any_dropped || node.dropped;
     }
     seed(pass, losses, cotangents);
+    const AtWork at_work(*this);
     if (any_dropped) refuse_dropped(pass.needed, first, losses, begin, end);
     walk(pass, begin, end, keep_saved);
     if (hooks_)

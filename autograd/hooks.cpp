@@ -12,6 +12,12 @@ Hooks& made(std::unique_ptr<Hooks>& hooks) {
     if (!hooks) hooks = std::make_unique<Hooks>();
     return *hooks;
 }
+
+struct Inside {
+    bool& flag;
+    explicit Inside(bool& f) : flag(f) { flag = true; }
+    ~Inside() { flag = false; }
+};
 }  // namespace
 
 void Tape::on_gradient(const Var& v, GradientHook hook) {
@@ -25,11 +31,10 @@ void Tape::on_saved(SavedHook hook) { made(hooks_).saved = std::move(hook); }
 Var Tape::hooked(const char* operation, Var result) {
     Hooks& hooks = *hooks_;
     if (!hooks.value || hooks.in_value_hook) return result;
-    struct Inside {
-        bool& flag;
-        ~Inside() { flag = false; }
-    } inside{hooks.in_value_hook = true};
-    Var instead = hooks.value(operation, result);
+    const Inside inside(hooks.in_value_hook);
+    const AtWork at_work(*this);
+    const ValueHook hook = hooks.value;  // it may take itself away
+    Var instead = hook(operation, result);
     if (!instead.defined()) return result;
     require_like(operation, "what the value hook returned", result.shape(), result.dtype(),
                  instead.value());
@@ -39,7 +44,10 @@ Var Tape::hooked(const char* operation, Var result) {
 
 bool Tape::pack(const Tensor& value) {
     if (!hooks_->saved || !value.defined()) return false;
-    Hooks::Packed packed{value.shape(), value.dtype(), hooks_->saved(value)};
+    const Inside inside(hooks_->in_saved_hook);
+    const AtWork at_work(*this);
+    const SavedHook hook = hooks_->saved;  // it may take itself away
+    Hooks::Packed packed{value.shape(), value.dtype(), hook(value)};
     if (!packed.restore) return false;
     hooks_->packed.insert_or_assign(uint32_t(saved_.size()), std::move(packed));
     return true;
@@ -49,7 +57,7 @@ Tensor Tape::unpack(const char* operation, uint32_t place) const {
     if (!hooks_) return {};
     const auto found = hooks_->packed.find(place);
     if (found == hooks_->packed.end()) return {};
-    const Hooks::Packed& packed = found->second;
+    const Hooks::Packed packed = found->second;  // what it calls may drop it
     Tensor value = packed.restore();
     require_like(operation, "what the hook on saved values gave back", packed.shape, packed.dtype,
                  value);

@@ -29,6 +29,7 @@ using GradientHook = std::function<Var(const Var& gradient)>;
 /// Called with a tensor that is to be kept for backward; returns how to get it back (same shape and
 /// dtype: ShapeError else), which is called once for each time that a derivative reads it. Such
 /// values are not in saved_bytes(), and a later change in place of the original is not noticed.
+/// Nothing may be recorded on the same tape meanwhile: TapeError.
 using RestoreSaved = std::function<Tensor()>;
 using SavedHook = std::function<RestoreSaved(const Tensor& saved)>;
 
@@ -42,7 +43,7 @@ struct Hooks {
         RestoreSaved restore;
     };
     std::unordered_map<uint32_t, Packed> packed;  // by place among the saved
-    bool in_value_hook = false;
+    bool in_value_hook = false, in_saved_hook = false;
 };
 
 }  // namespace mercer

@@ -38,6 +38,10 @@ Tape::Tape() : slot_(take_slot(this)) {}
 Tape::~Tape() { give_slot(slot_); }
 
 void Tape::reset() {
+    if (at_work_)
+        throw TapeError("reset",
+                        "a hook or a derivative would take its own tape away; reset it "
+                        "after the pass");
     slot_->life.fetch_add(1);
     nodes_.clear();
     values_.clear();
@@ -115,6 +119,10 @@ uint32_t Tape::append_node(const Rule& rule, const void* attrs, VarRefs inputs,
                            std::span<const Tensor> outputs, unsigned saved) {
     const uint32_t first_input = uint32_t(input_ids_.size()), first_saved = uint32_t(saved_.size()),
                    first = uint32_t(values_.size());
+    if (hooks_ && hooks_->in_saved_hook)
+        throw TapeError(rule.name,
+                        "recorded by the hook on saved values of the same tape; compute "
+                        "with tensors there");
     try {
         for (size_t i = 0; i < inputs.size(); ++i) {
             const Var& v = *inputs[i];

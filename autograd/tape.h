@@ -99,7 +99,7 @@ public:
                               CreateGraph options);
 
     /// Forgets everything; its Vars are dead from now on, its memory is reused. Hooks on values and
-    /// saved tensors stay.
+    /// saved tensors stay. TapeError from within a hook or a derivative of this tape.
     void reset();
 
     /// Hooks (hooks.h): on the gradient of v, which stands on this tape, in the passes to come; on
@@ -175,6 +175,11 @@ private:
         return out;
     }
     static std::span<const Var> one(const Var& v) { return {&v, 1}; }
+    struct AtWork {  // a pass or a hook is running
+        Tape& tape;
+        explicit AtWork(Tape& t) : tape(t) { ++tape.at_work_; }
+        ~AtWork() { --tape.at_work_; }
+    };
     uint32_t id_of(const char* operation, const Var& v) const;
     uint32_t append_node(const Rule& rule, const void* attrs, VarRefs inputs,
                          std::span<const Tensor> outputs, unsigned saved);
@@ -196,6 +201,7 @@ private:
     void walk(Backward<X>& pass, size_t begin, size_t end, bool keep_saved);
     template <class X>
     void call_hooks(Backward<X>& pass, uint32_t id) const;
+    [[noreturn]] static void refuse_dropped(const Node& node);
     void refuse_dropped(std::span<const char> needed, uint32_t base, std::span<const Var> losses,
                         size_t begin, size_t end) const;
 
@@ -206,6 +212,7 @@ private:
     std::vector<Saved> saved_;
     std::vector<std::vector<char>> blocks_;
     size_t block_ = 0, block_used_ = 0;
+    int at_work_ = 0;
     std::vector<std::shared_ptr<const void>> owned_;
     std::unique_ptr<Hooks> hooks_;  // none as long as nobody asked for one
 };

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "autograd/functions.h"
 #include "autograd/tape.h"
@@ -130,4 +131,62 @@ TEST_CASE("saved tensors are kept as one likes") {
     CHECK_THROWS_AS(tape.gradient(yb, {b}), TapeError);  // dropped
     tape.on_saved([](const Tensor&) { return [] { return Tensor::ones({3}); }; });
     CHECK_THROWS_AS(tape.gradient(sum(exp(b)), {b}), ShapeError);
+}
+
+TEST_CASE("a hook may take itself away while it runs") {
+    Tape tape;
+    const Var x = tape.watch(at);
+    const std::string told(100, 't');  // on the heap: gone with the hook
+    size_t seen = 0;
+    tape.on_value([&tape, &seen, told](std::string_view, const Var&) {
+        tape.on_value({});
+        return seen += told.size(), Var();
+    });
+    tape.on_saved([&tape, &seen, told](const Tensor& t) {
+        tape.on_saved({});
+        seen += told.size();
+        return [t] { return t; };
+    });
+    const Var y = sum(square(x));
+    CHECK(seen == 200);
+    CHECK(difference(tape.gradient(y, {x})[0], at * 2.0) == "");
+}
+
+TEST_CASE("no hook takes its tape away, and none records while a value is saved") {
+    Tape tape;
+    const Var x = tape.watch(at);
+    const Var h = exp(x);
+    const Var y = sum(square(h));
+    const Tensor g = tape.gradient(y, {x}, retain)[0];
+    for (const Var& v : {h, x}) {
+        bool armed = true;
+        tape.on_gradient(v, [&](const Var&) {
+            if (std::exchange(armed, false)) tape.reset();
+            return Var();
+        });
+        CHECK_THROWS_AS(tape.gradient(y, {x}, retain), TapeError);
+        CHECK(difference(tape.gradient(y, {x}, retain)[0], g) == "");
+    }
+    const size_t before = tape.operations();
+    tape.on_saved([&](const Tensor& t) {
+        exp(x);
+        return [t] { return t; };
+    });
+    CHECK_THROWS_AS(exp(x), TapeError);
+    CHECK(tape.operations() == before);
+    tape.on_saved({});
+    tape.on_value([&](std::string_view, const Var&) { return tape.reset(), Var(); });
+    CHECK_THROWS_AS(exp(x), TapeError);
+    tape.on_value({});
+    CHECK(difference(tape.gradient(y, {x}, retain)[0], g) == "");
+
+    // A pass within a hook that drops what its own pass still needs is told, not read as nothing.
+    bool armed = true;
+    tape.on_gradient(h, [&](const Var&) {
+        if (std::exchange(armed, false)) tape.gradient(sum(h), {x});
+        return Var();
+    });
+    CHECK_THROWS_AS(tape.gradient(y, {x}), TapeError);
+    tape.reset();
+    CHECK(tape.operations() == 0);
 }
