@@ -26,6 +26,7 @@ struct OperationContext {
     const std::stop_token* stop = nullptr;  // of the innermost CancelScope
     FiniteCheck check = FiniteCheck::environment;
     OperationFrame* frame = nullptr;  // the innermost watched scope
+    const char* called = nullptr;     // what errors name, of the outermost CalledAs
 };
 extern MERCER_API constinit thread_local OperationContext operation_context;
 
@@ -97,6 +98,21 @@ public:
     }
     ~OperationScope() { operation_context.name = outer_; }
     static const char* current() { return operation_context.name; }
+
+private:
+    const char* outer_;
+};
+
+/// First line of a function that is made of others: what these throw bears its name, which is the
+/// one that the user called.
+class CalledAs {
+public:
+    explicit CalledAs(const char* name) : outer_(operation_context.called) {
+        if (!outer_) operation_context.called = name;
+    }
+    ~CalledAs() { operation_context.called = outer_; }
+    CalledAs(const CalledAs&) = delete;
+    CalledAs& operator=(const CalledAs&) = delete;
 
 private:
     const char* outer_;

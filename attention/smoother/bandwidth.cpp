@@ -9,6 +9,7 @@
 #include "autograd/optim/lbfgs.h"
 #include "autograd/tape.h"
 #include "engine/error.h"
+#include "engine/operation.h"
 #include "engine/shown.h"
 
 namespace mercer {
@@ -106,7 +107,7 @@ double golden_section(F f, double a, double b, int steps) {
     constexpr double ratio = 1 / std::numbers::phi;
     double x1 = b - ratio * (b - a), x2 = a + ratio * (b - a);
     double f1 = f(x1), f2 = f(x2);
-    for (int i = 0; i < steps; ++i) {
+    for (int i = 0; i < steps && x1 < x2; ++i) {  // to what doubles tell apart
         if (f1 <= f2) {
             b = x2, x2 = x1, f2 = f1;
             f1 = f(x1 = b - ratio * (b - a));
@@ -177,6 +178,7 @@ LeaveOneOut leave_one_out_slope(const Tensor& x, const Tensor& y, double h, Prof
 
 BandwidthChoice choose_bandwidth(const Tensor& x, const Tensor& y,
                                  const BandwidthOptions& options) {
+    const CalledAs called("choose_bandwidth");
     const Data data(x, y);
     const auto rmse = [&](double log_h) {
         return std::sqrt(data(std::exp(log_h), options.profile, false).error);
@@ -202,6 +204,7 @@ BandwidthChoice choose_bandwidth(const Tensor& x, const Tensor& y,
 
 LearnedBandwidth learn_bandwidth(const Tensor& x, const Tensor& y, double start, Profile profile,
                                  int64_t iterations) {
+    const CalledAs called("learn_bandwidth");
     require_slope(profile);
     if (!(start > 0))
         throw ValueError("learn_bandwidth",

@@ -6,6 +6,7 @@
 
 #include "autograd/functions.h"
 #include "engine/error.h"
+#include "engine/operation.h"
 
 namespace mercer {
 namespace {
@@ -35,6 +36,7 @@ Tensor entry(const Tensor& x, int64_t b, int64_t h) {
 }  // namespace
 
 LogFactors similarity_and_magnitude(const Var& q, const Var& k) {
+    const CalledAs called("similarity_and_magnitude");
     const Var log_rbf =
         log_weights(q, k, {.kernel = rbf_similarity()});  // without the query's norm
     const auto magnitude = [](const Var& x) {

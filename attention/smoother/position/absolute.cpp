@@ -2,6 +2,7 @@
 
 #include "autograd/functions.h"
 #include "engine/error.h"
+#include "engine/operation.h"
 
 namespace mercer {
 
@@ -15,6 +16,7 @@ Var add_positions(const Var& f, const Var& t) {
                          "positions " + (t.defined() ? to_string(t.shape()) : "absent") +
                              " do not fit features " + to_string(f.shape()) +
                              "; they need its last two sizes, and no other axes or all of them");
+    const CalledAs called("add_positions");
     return f + t;
 }
 

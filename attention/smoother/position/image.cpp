@@ -6,10 +6,12 @@
 #include "attention/smoother/position/relative.h"
 #include "autograd/functions.h"
 #include "engine/error.h"
+#include "engine/operation.h"
 
 namespace mercer {
 
 Var grid_encoding(const Var& rows, const Var& columns) {
+    const CalledAs called("grid_encoding");
     if (rows.rank() < 2 || columns.rank() != rows.rank() || rows.size(-1) != columns.size(-1))
         throw ShapeError("grid_encoding", "rows " + to_string(rows.shape()) + " and columns " +
                                               to_string(columns.shape()) +

@@ -7,6 +7,7 @@
 #include "attention/smoother/position/rotary.h"
 #include "autograd/functions.h"
 #include "engine/error.h"
+#include "engine/operation.h"
 
 namespace mercer {
 namespace {
@@ -33,6 +34,7 @@ InnerTerm turned_term(const Var& c, const Var& query_positions, const Var& key_p
 
 Var log_sinusoid_kernel(const Var& c, const Var& query_positions, const Var& key_positions,
                         double base) {
+    const CalledAs called("log_sinusoid_kernel");
     const InnerTerm term =
         turned_term(c, query_positions, key_positions, EncodingLayout::interleaved, base);
     return matmul(term.queries, transpose(term.keys));
@@ -72,6 +74,7 @@ Positioned place(const TransformerXl& scheme, const Var& q, const Var& k) {
 }
 
 Var with_memory(const Var& memory, const Var& x) {
+    const CalledAs called("with_memory");
     return memory.defined() ? concat({memory.detach(), x}, -2) : x;
 }
 

@@ -1,0 +1,40 @@
+// Errors name the function that was called, also where one that it is made of finds the fault.
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+
+#include "engine/error.h"
+#include "engine/functions.h"
+#include "engine/linalg.h"
+#include "tests/support/message.h"
+
+using namespace mercer;
+
+TEST_CASE("errors bear the name of the function that was called") {
+    const Tensor x = Tensor::ones({2, 3}), square = Tensor::zeros({3, 3}),
+                 index = Tensor::from(std::vector<int64_t>{0}),
+                 bytes = Tensor::ones({2, 3}, DType::i32);
+    const Tensor both[] = {x, bytes};
+    const std::pair<std::string, std::function<void()>> faults[] = {
+        {"solve_spd", [&] { solve_spd(square, square); }},
+        {"logdet", [&] { logdet(square); }},
+        {"logdet",
+         [&] {
+             logdet(Tensor::zeros({40, 3, 3}));
+         }},  // found by a task
+        {"stack", [&] { stack(both); }},
+        {"flip", [&] { flip(x, 2); }},
+        {"index_select", [&] { index_select(x, cast(index, DType::f32), 0); }},
+        {"masked_fill", [&] { masked_fill(x, x, 0); }},
+        {"segment_mean", [&] { segment_mean(x, x); }},
+        {"group_norm", [&] { group_norm(bytes, 1); }},
+    };
+    for (const auto& [name, fault] : faults) {
+        CAPTURE(name);
+        CHECK(message_of(fault).starts_with("[" + name + "] "));
+    }
+    // What is called by itself afterwards bears its own.
+    CHECK(message_of([&] { cholesky(square); }).starts_with("[cholesky] "));
+    CHECK(message_of([&] { where(x, x, x); }).starts_with("[where] "));
+}
