@@ -89,9 +89,8 @@ template <class F, class... X>
 requires(sizeof...(X) >= 1 && sizeof...(X) <= max_pointwise_inputs &&
          (std::is_same_v<X, Tensor> && ...)) Tensor map(F f, const X&... x) {
     const Tensor* const in[] = {&x...};
-    Tensor y = pointwise(detail::map_op<F, int(sizeof...(X))>(), in, &f);
-    instruments::settle();
-    return y;
+    return instruments::settled(
+        [&] { return pointwise(detail::map_op<F, int(sizeof...(X))>(), in, &f); });
 }
 
 /// Σ f(x…) over all elements; f(x…) itself is not stored. Cost: one read of the operands.
@@ -99,26 +98,22 @@ template <class F, class... X>
 requires(sizeof...(X) >= 1 && sizeof...(X) <= max_pointwise_inputs &&
          (std::is_same_v<X, Tensor> && ...)) Tensor map_sum(F f, const X&... x) {
     const Tensor* const in[] = {&x...};
-    Tensor y =
-        pointwise_sum(detail::map_op<F, int(sizeof...(X))>(), in, std::max({x.rank()...}), &f);
-    instruments::settle();
-    return y;
+    const int axes = std::max({x.rank()...});
+    return instruments::settled(
+        [&] { return pointwise_sum(detail::map_op<F, int(sizeof...(X))>(), in, axes, &f); });
 }
 
 /// The same for a formula made by MERCER_MAP.
 template <class... X>
 requires(std::is_same_v<X, Tensor>&&...) Tensor map(const PointwiseOp& op, const X&... x) {
     const Tensor* const in[] = {&x...};
-    Tensor y = pointwise(op, in);
-    instruments::settle();
-    return y;
+    return instruments::settled([&] { return pointwise(op, in); });
 }
 template <class... X>
 requires(std::is_same_v<X, Tensor>&&...) Tensor map_sum(const PointwiseOp& op, const X&... x) {
     const Tensor* const in[] = {&x...};
-    Tensor y = pointwise_sum(op, in, std::max({x.rank()...}));
-    instruments::settle();
-    return y;
+    const int axes = std::max({x.rank()...});
+    return instruments::settled([&] { return pointwise_sum(op, in, axes); });
 }
 
 }  // namespace mercer

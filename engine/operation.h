@@ -43,6 +43,13 @@ inline void settle() {
     if (on()) [[unlikely]]
         throw_waiting();
 }
+/// f(), the result of an operation: returned if the check found nothing.
+template <class F>
+auto settled(F f) {
+    auto result = f();
+    settle();
+    return result;
+}
 }  // namespace instruments
 
 /// What instruments see of an operation, or of a node's derivative, while in scope. The constructor

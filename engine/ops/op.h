@@ -37,9 +37,7 @@ class Vjp;
 /// Op on tensors, as functions call it: throws what the check of results has found (finite.h).
 template <class Op>
 auto compute(const typename Op::Attrs& attrs, std::span<const Tensor> x) {
-    auto out = Op::forward(attrs, x);
-    instruments::settle();
-    return out;
+    return instruments::settled([&] { return Op::forward(attrs, x); });
 }
 template <class Op>
 auto compute(const typename Op::Attrs& attrs, std::initializer_list<Tensor> x) {
