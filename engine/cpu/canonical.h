@@ -138,4 +138,23 @@ MERCER_INLINE void canonical_for(Canonical<T, Op>& acc, int64_t n, Step step) {
         n, [&](int64_t i, int count, Vec<T>& part) MERCER_STEP { step(part, i, count); }, acc);
 }
 
+/// What step(part, i, count) adds up.
+template <class T, class Step>
+MERCER_INLINE T canonical_sum(int64_t n, Step step) {
+    Canonical<T, SumOp> sum;
+    canonical_for(sum, n, step);
+    return sum.total();
+}
+template <class T>
+struct TwoSums {
+    T first, second;
+};
+/// What step(i, count, part of the first, part of the second) adds up.
+template <class T, class Step>
+MERCER_INLINE TwoSums<T> canonical_sums(int64_t n, Step step) {
+    Canonical<T, SumOp> first, second;
+    canonical_run<T>(n, step, first, second);
+    return {first.total(), second.total()};
+}
+
 }  // namespace mercer::MERCER_ISA

@@ -25,11 +25,10 @@ template <class Op, int n, class T>
 MERCER_FLATTEN void pointwise_sum(const cpu::PointwiseArgs& a) {
     const auto& op = op_from<Op>(a.state);
     for_rows<T, n>(a, [&](const Row<T, n>& row, int64_t r, int64_t, int64_t count) MERCER_STEP {
-        Canonical<T, SumOp> sum;
-        canonical_for(sum, count, [&](Vec<T>& part, int64_t c, int lanes) MERCER_STEP {
-            part = part + value_or_zero(op, row, c, lanes);
-        });
-        static_cast<T*>(a.out[0])[r] = sum.total();
+        static_cast<T*>(a.out[0])[r] =
+            canonical_sum<T>(count, [&](Vec<T>& part, int64_t c, int lanes) MERCER_STEP {
+                part = part + value_or_zero(op, row, c, lanes);
+            });
     });
 }
 

@@ -55,18 +55,15 @@ void line_sums(const cpu::ChannelArgs& a) {
         T* out = static_cast<T*>(a.out) + l * a.n;
         const T m = static_cast<const T*>(a.mean)[channel];
         const Vec<T> mean(m), scale(scaled ? static_cast<const T*>(a.scale)[channel] : T(0));
-        Canonical<T, SumOp> sum_g, sum_gx;
-        canonical_run<T>(
-            a.n,
-            [&](int64_t i, int count, Vec<T>& g_part, Vec<T>& gx_part) MERCER_STEP {
+        const TwoSums<T> sums = canonical_sums<T>(
+            a.n, [&](int64_t i, int count, Vec<T>& g_part, Vec<T>& gx_part) MERCER_STEP {
                 const Vec<T> gi = load(g + i, count, T(0));
                 g_part = g_part + gi;
                 gx_part = fma(gi, load(x + i, count, m) - mean, gx_part);
                 if constexpr (scaled) store(gi * scale, out + i, count);
-            },
-            sum_g, sum_gx);
-        static_cast<T*>(a.sum_g)[l] = sum_g.total();
-        static_cast<T*>(a.sum_gx)[l] = sum_gx.total();
+            });
+        static_cast<T*>(a.sum_g)[l] = sums.first;
+        static_cast<T*>(a.sum_gx)[l] = sums.second;
     });
 }
 

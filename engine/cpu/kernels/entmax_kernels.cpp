@@ -39,20 +39,15 @@ T alpha_gradient(const T* p, const T* g, int64_t n, T epsilon) {
     for (int64_t i = 0; i < n; ++i)
         if (p[i] > T(0) && p[i] < least) least = p[i];
     AlphaSlope<T> slope(epsilon, least);
-    Canonical<T, SumOp> entropy, second;
-    canonical_run<T>(
-        n,
-        [&](int64_t i, int count, Vec<T>& h_part, Vec<T>& second_part)
-            MERCER_STEP { slope.add(load(p + i, count, T(0)), h_part, second_part); },
-        entropy, second);
-    slope.set(entropy.total(), second.total());
+    const TwoSums<T> row = canonical_sums<T>(
+        n, [&](int64_t i, int count, Vec<T>& h_part, Vec<T>& second_part)
+               MERCER_STEP { slope.add(load(p + i, count, T(0)), h_part, second_part); });
+    slope.set(row.first, row.second);
     const Vec<T> zero(T(0));
-    Canonical<T, SumOp> sum;
-    canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+    return canonical_sum<T>(n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
         const Vec<T> v = load(p + i, count, T(0));
         part = part + select(v == zero, zero, load(g + i, count, T(0)) * v * slope(v));
     });
-    return sum.total();
 }
 
 template <class T, EntmaxAlpha alpha>
@@ -68,17 +63,13 @@ void backward(const void* p_rows, const void* alphas, const void* g_rows, void* 
             steep_gradient(p, g, n, epsilon, static_cast<T*>(to) + r * n);
             continue;
         }
-        Canonical<T, SumOp> total, weighted;
-        canonical_run<T>(
-            n,
-            [&](int64_t i, int count, Vec<T>& q_part, Vec<T>& g_part) MERCER_STEP {
+        const TwoSums<T> sums = canonical_sums<T>(
+            n, [&](int64_t i, int count, Vec<T>& q_part, Vec<T>& g_part) MERCER_STEP {
                 const Vec<T> q = escort_of<T, alpha>(load(p + i, count, T(0)), epsilon);
                 q_part = q_part + q;
                 g_part = g_part + select(q == Vec<T>(T(0)), q, load(g + i, count, T(0)) * q);
-            },
-            total, weighted);
-        const T sum = total.total();
-        const Vec<T> mean(sum == T(0) ? T(0) : weighted.total() / sum);
+            });
+        const Vec<T> mean(sums.first == T(0) ? T(0) : sums.second / sums.first);
         write_run(static_cast<T*>(to) + r * n, n, false, [&](int64_t i, int count) MERCER_STEP {
             const Vec<T> q = escort_of<T, alpha>(load(p + i, count, T(0)), epsilon);
             return select(q == Vec<T>(T(0)), q, q * (load(g + i, count, T(0)) - mean));
@@ -97,8 +88,8 @@ MERCER_INLINE Vec<T> power_less_one(Vec<T> y, T epsilon) {
 
 // d·(p − y) + (y·(y^ε − 1) − p·(p^ε − 1))/(αε) over a row; ε = 0: logarithms for the powers less one.
 template <class T, EntmaxAlpha alpha>
-void loss(const void* from, const void* targets, void* losses, void* tops, void* shifts, void* sums,
-          int64_t rows, int64_t n, double epsilon_of_all) {
+void loss(const void* from, const void* targets, void* losses, void* tops, void* shifts,
+          void* totals, int64_t rows, int64_t n, double epsilon_of_all) {
     const T epsilon = T(epsilon_of_all);
     const Vec<T> zero(T(0)), one(T(1));
     for (int64_t r = 0; r < rows; ++r) {
@@ -110,14 +101,12 @@ void loss(const void* from, const void* targets, void* losses, void* tops, void*
             nothing ? Threshold<T>{top, T(0), T(0)} : threshold<T, alpha>(x, n, top, epsilon);
         static_cast<T*>(tops)[r] = at.top;
         static_cast<T*>(shifts)[r] = at.s;
-        static_cast<T*>(sums)[r] = at.sum;
+        static_cast<T*>(totals)[r] = at.sum;
         const Distribution<T, alpha> weight(at, epsilon);
         const Vec<T> t(top),
             coefficient(epsilon == T(0) ? T(1) : T(1) / (epsilon * (epsilon + T(1))));
-        Canonical<T, SumOp> score, entropy;
-        canonical_run<T>(
-            n,
-            [&](int64_t i, int count, Vec<T>& score_part, Vec<T>& entropy_part) MERCER_STEP {
+        const TwoSums<T> sums = canonical_sums<T>(
+            n, [&](int64_t i, int count, Vec<T>& score_part, Vec<T>& entropy_part) MERCER_STEP {
                 const Vec<T> v = load(x + i, count, MaxOp::identity<T>), p = weight(v),
                              target = load(y + i, count, T(0)), away = p - target;
                 score_part = score_part + select(away == zero, zero, (v - t) * away);
@@ -128,11 +117,10 @@ void loss(const void* from, const void* targets, void* losses, void* tops, void*
                                   q * power_less_one<T, alpha>(select(outside, one, q), epsilon));
                 };
                 entropy_part = entropy_part + (term(target) - term(p));
-            },
-            score, entropy);
-        static_cast<T*>(losses)[r] =
-            nothing ? number(quiet_nan<T>())
-                    : score.total() + number(coefficient * Vec<T>(entropy.total()));
+            });
+        static_cast<T*>(losses)[r] = nothing
+                                         ? number(quiet_nan<T>())
+                                         : sums.first + number(coefficient * Vec<T>(sums.second));
     }
 }
 

@@ -36,12 +36,11 @@ T weakest(const T* x, int64_t n, T top, T epsilon) {
     for (;;) {
         const T middle = low + (high - low) / T(2);
         if (!(middle > low && middle < high) || least_from(low, high) == all) break;
-        Canonical<T, SumOp> total;
-        canonical_for(total, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+        const T total = canonical_sum<T>(n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
             const Vec<T> v = load(x + i, count, MaxOp::identity<T>), zero(T(0));
             part = part + steep_weight(v - Vec<T>(middle), zero, zero, epsilon);
         });
-        (total.total() < T(1) ? high : low) = middle;
+        (total < T(1) ? high : low) = middle;
     }
     return least_from(high, all);
 }
@@ -58,21 +57,17 @@ Threshold<T> steep_threshold(const T* x, int64_t n, T top, T epsilon) {
     T v = T(1), sum = T(1);
     for (int round = 0; round < 100; ++round) {
         const Vec<T> weight(v), base = exp(Vec<T>(epsilon) * log(weight));
-        Canonical<T, SumOp> total, slopes;
-        canonical_run<T>(
-            n,
-            [&](int64_t i, int count, Vec<T>& p_part, Vec<T>& slope_part) MERCER_STEP {
-                const Vec<T> d = load(x + i, count, MaxOp::identity<T>) - Vec<T>(c),
-                             p = steep_weight(d, weight, base, epsilon), zero(T(0));
-                const Mask<T> out = p == zero;
-                const Vec<T> ratio = select(out, Vec<T>(T(1)), weight / p);
-                p_part = p_part + p;
-                slope_part =
-                    slope_part + select(out, zero, exp(Vec<T>(epsilon - T(1)) * log(ratio)));
-            },
-            total, slopes);
-        sum = total.total();
-        const T next = v - (sum - T(1)) / slopes.total();
+        const TwoSums<T> sums = canonical_sums<T>(n, [&](int64_t i, int count, Vec<T>& p_part,
+                                                         Vec<T>& slope_part) MERCER_STEP {
+            const Vec<T> d = load(x + i, count, MaxOp::identity<T>) - Vec<T>(c),
+                         p = steep_weight(d, weight, base, epsilon), zero(T(0));
+            const Mask<T> out = p == zero;
+            const Vec<T> ratio = select(out, Vec<T>(T(1)), weight / p);
+            p_part = p_part + p;
+            slope_part = slope_part + select(out, zero, exp(Vec<T>(epsilon - T(1)) * log(ratio)));
+        });
+        sum = sums.first;
+        const T next = v - (sum - T(1)) / sums.second;
         if (!(sum - T(1) > precision) || !(next < v && next > T(0))) break;
         v = next;
     }
@@ -96,16 +91,12 @@ void steep_gradient(const T* p, const T* g, int64_t n, T epsilon, T* dx) {
         return Terms{select(out, zero, exp(power * (l - lowest))),
                      select(out, zero, select(away == zero, zero, away * exp(power * l)))};
     };
-    Canonical<T, SumOp> ratios, pulls;
-    canonical_run<T>(
-        n,
-        [&](int64_t i, int count, Vec<T>& ratio_part, Vec<T>& pull_part) MERCER_STEP {
+    const TwoSums<T> all = canonical_sums<T>(
+        n, [&](int64_t i, int count, Vec<T>& ratio_part, Vec<T>& pull_part) MERCER_STEP {
             const Terms t = terms(i, count);
             ratio_part = ratio_part + t.ratio, pull_part = pull_part + t.pull;
-        },
-        ratios, pulls);
-    const T all = ratios.total();
-    const Vec<T> mean(all == T(0) ? T(0) : pulls.total() / all);
+        });
+    const Vec<T> mean(all.first == T(0) ? T(0) : all.second / all.first);
     write_run(dx, n, false, [&](int64_t i, int count) MERCER_STEP {
         const Terms t = terms(i, count);
         return t.pull - t.ratio * mean;

@@ -137,11 +137,9 @@ template <class T>
 T root_of_powers(const T* x, int64_t n, T top, T epsilon, int m) {
     T s = T(0);
     for (int round = 0; round < 12; ++round) {
-        Canonical<T, SumOp> total, slopes;
         const Vec<T> t(top), shift(s), e(epsilon), one(T(1)), zero(T(0));
-        canonical_run<T>(
-            n,
-            [&](int64_t i, int count, Vec<T>& sum_part, Vec<T>& slope_part) MERCER_STEP {
+        const TwoSums<T> sums = canonical_sums<T>(
+            n, [&](int64_t i, int count, Vec<T>& sum_part, Vec<T>& slope_part) MERCER_STEP {
                 const Vec<T> v = load(x + i, count, MaxOp::identity<T>);
                 Vec<T> square = fma(e, (v - t) - shift, one), power = one;
                 square = select(square < zero, zero, square);
@@ -152,10 +150,9 @@ T root_of_powers(const T* x, int64_t n, T top, T epsilon, int m) {
                 }
                 slope_part = slope_part + power;
                 sum_part = fma(a, power, sum_part);
-            },
-            total, slopes);
-        const T sum = total.total(),
-                step = (sum - power(sum, T(1) - T(1) / T(m))) / (epsilon * slopes.total());
+            });
+        const T sum = sums.first,
+                step = (sum - power(sum, T(1) - T(1) / T(m))) / (epsilon * sums.second);
         if (!(step > T(0))) break;
         s += step;
         if (step < T(0.05)) break;
@@ -197,23 +194,19 @@ Threshold<T> threshold(const T* row, int64_t length, T top, T epsilon) {
     const T* x = candidates.x;
     const int64_t n = candidates.n;
     for (int round = 0; round < 200; ++round) {
-        Canonical<T, SumOp> total, escorts;
         const Vec<T> t(top), shift(s);
-        canonical_run<T>(
-            n,
-            [&](int64_t i, int count, Vec<T>& p_part, Vec<T>& e_part) MERCER_STEP {
+        const TwoSums<T> sums = canonical_sums<T>(
+            n, [&](int64_t i, int count, Vec<T>& p_part, Vec<T>& e_part) MERCER_STEP {
                 const auto w =
                     weight<T, alpha>((load(x + i, count, MaxOp::identity<T>) - t) - shift, epsilon);
                 p_part = p_part + w.p;
                 e_part = e_part + w.escort;
-            },
-            total, escorts);
-        const T before = sum;
-        sum = total.total();
+            });
+        const T before = sum, slope = sums.second;
+        sum = sums.first;
         if (epsilon == T(0)) break;  // any s will do: the sum divides
         // From below the sum falls to 1; where it does not, rounding is all that moves it.
         if (!(sum > one && sum < before)) break;
-        const T slope = escorts.total();
         if (!(sum - one > T(2) * precision || one - sum > T(2) * precision)) break;
         T step;
         if (alpha == EntmaxAlpha::two)

@@ -33,10 +33,9 @@ template <class T>
 struct ExpSum {
     T top, sum;
 };
-/// Of a row's terms and the largest of what is not NaN: that of −∞ alone is 0.
+/// Of a row's sum and the largest of what is not NaN: that of −∞ alone is 0.
 template <class T>
-MERCER_INLINE ExpSum<T> exp_summed(T largest, T top, const Canonical<T, SumOp>& terms) {
-    const T sum = terms.total();
+MERCER_INLINE ExpSum<T> exp_summed(T largest, T top, T sum) {
     return {top, largest == MaxOp::identity<T> && sum == sum ? T(0) : sum};
 }
 /// One read of memory: block by block, each small enough to stay in the first-level cache until it was
@@ -96,7 +95,7 @@ MERCER_INLINE ExpSum<T> exp_sum(const T* x, int64_t n, Total&... total) {
                        [&](int64_t i, int lanes) MERCER_STEP { see(beside + i, lanes); });
         m = across<PlainMax>(seen);
     }
-    return exp_summed(largest, top, sum);
+    return exp_summed(largest, top, sum.total());
 }
 
 }  // namespace mercer::MERCER_ISA

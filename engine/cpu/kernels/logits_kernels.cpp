@@ -14,11 +14,10 @@ MERCER_INLINE ExpSum<T> exp_sum_of_few(const T* x, int64_t n) {
     constexpr T lowest = MaxOp::identity<T>;
     const T most = largest_of(x, n), top = most == lowest ? T(0) : most;
     if (top == -lowest) return {top, infinite_sum(x, n)};
-    Canonical<T, SumOp> sum;
-    canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-        part = plus_exp(part, load(x + i, count, lowest) - Vec<T>(top));
-    });
-    return exp_summed(most, top, sum);
+    return exp_summed(most, top,
+                      canonical_sum<T>(n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+                          part = plus_exp(part, load(x + i, count, lowest) - Vec<T>(top));
+                      }));
 }
 
 template <class T>
@@ -98,11 +97,9 @@ void log_softmax_backward(const void* y_rows, const void* g_rows, void* to, int6
     for (int64_t r = 0; r < rows; ++r) {
         const T* y = static_cast<const T*>(y_rows) + r * n;
         const T* g = static_cast<const T*>(g_rows) + r * n;
-        Canonical<T, SumOp> sum;
-        canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+        const Vec<T> total(canonical_sum<T>(n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
             part = part + load(g + i, count, T(0));
-        });
-        const Vec<T> total(sum.total());
+        }));
         write_run(static_cast<T*>(to) + r * n, n, stream, [&](int64_t i, int count) MERCER_STEP {
             return log_softmax_gradient(load(y + i, count, T(0)), total, load(g + i, count, T(0)));
         });

@@ -36,26 +36,22 @@ void forward(const NormArgs& a) {
         const T* row = row_of<T>(a.x, a, r);
         T mean = T(0);
         if constexpr (kind != NormKind::root_mean_square) {
-            Canonical<T, SumOp> sum;
-            canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            const T sum = canonical_sum<T>(n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
                 part = part + load(row + i, count, T(0));
             });
-            mean = sum.total() / T(n);
+            mean = sum / T(n);
         }
         // A mean far from zero has lost digits: what is left beside it corrects it.
         const T first = mean;
-        Canonical<T, SumOp> rest, squares;
-        canonical_run<T>(
-            n,
-            [&](int64_t i, int count, Vec<T>& rest_part, Vec<T>& squares_part) MERCER_STEP {
+        const TwoSums<T> sums = canonical_sums<T>(
+            n, [&](int64_t i, int count, Vec<T>& rest_part, Vec<T>& squares_part) MERCER_STEP {
                 const Vec<T> d = load(row + i, count, first) - Vec<T>(first);
                 if constexpr (kind != NormKind::root_mean_square) rest_part = rest_part + d;
                 squares_part = fma(d, d, squares_part);
-            },
-            rest, squares);
-        T variance = squares.total() / T(n);
+            });
+        T variance = sums.second / T(n);
         if constexpr (kind != NormKind::root_mean_square) {
-            const T away = rest.total() / T(n);
+            const T away = sums.first / T(n);
             mean = first + away;
             variance = variance - away * away;
             if (variance < T(0)) variance = T(0);
@@ -80,24 +76,16 @@ void forward(const NormArgs& a) {
     if (a.stream) stream_fence();
 }
 
-/// Σ h and Σ h·x̂ of one row.
-template <class T>
-struct RowSums {
-    T h, hx;
-};
-
-// With `sums`, dgain and dbias grow by the row.
+/// Σ h and Σ h·x̂ of one row. With `sums`, dgain and dbias grow by the row.
 template <class T, NormKind kind, bool sums>
-MERCER_INLINE RowSums<T> row_sums(const NormArgs& a, int64_t r, Vec<T> m, Vec<T> s, T mean) {
-    RowSums<T> total{};
+MERCER_INLINE TwoSums<T> row_sums(const NormArgs& a, int64_t r, Vec<T> m, Vec<T> s, T mean) {
+    TwoSums<T> total{};
     T *const dgain = static_cast<T*>(a.dgain), *const dbias = static_cast<T*>(a.dbias);
     for_parts<kind>(a, r, [&](int64_t from, int64_t size, int64_t channel) MERCER_STEP {
         const T *x = row_of<T>(a.x, a, r) + from, *g = row_of<T>(a.g, a, r) + from,
                 *gain = static_cast<const T*>(a.gain);
-        Canonical<T, SumOp> sum_h, sum_hx;
-        canonical_run<T>(
-            size,
-            [&](int64_t i, int count, Vec<T>& h_part, Vec<T>& hx_part) MERCER_STEP {
+        TwoSums<T> part = canonical_sums<T>(
+            size, [&](int64_t i, int count, Vec<T>& h_part, Vec<T>& hx_part) MERCER_STEP {
                 __builtin_prefetch(x + a.n + i);
                 const Vec<T> xhat = (load(x + i, count, mean) - m) * s;
                 const Vec<T> gi = load(g + i, count, T(0));
@@ -108,14 +96,12 @@ MERCER_INLINE RowSums<T> row_sums(const NormArgs& a, int64_t r, Vec<T> m, Vec<T>
                     store(fma(gi, xhat, load(dgain + i, count, T(0))), dgain + i, count);
                     store(load(dbias + i, count, T(0)) + gi, dbias + i, count);
                 }
-            },
-            sum_h, sum_hx);
-        RowSums<T> part{sum_h.total(), sum_hx.total()};
+            });
         if constexpr (kind == NormKind::group) {
-            if (sums) dgain[channel] += part.hx, dbias[channel] += part.h;
-            part = {part.h * gain[channel], part.hx * gain[channel]};
+            if (sums) dgain[channel] += part.second, dbias[channel] += part.first;
+            part = {part.first * gain[channel], part.second * gain[channel]};
         }
-        total = {total.h + part.h, total.hx + part.hx};
+        total = {total.first + part.first, total.second + part.second};
     });
     return total;
 }
@@ -129,9 +115,9 @@ void backward(const NormArgs& a) {
     for (int64_t r = 0; r < a.rows; ++r) {
         const T mean = static_cast<const T*>(a.mean)[r];
         const Vec<T> m(mean), s(static_cast<const T*>(a.scale)[r]);
-        const RowSums<T> total = a.dgain ? row_sums<T, kind, true>(a, r, m, s, mean)
+        const TwoSums<T> total = a.dgain ? row_sums<T, kind, true>(a, r, m, s, mean)
                                          : row_sums<T, kind, false>(a, r, m, s, mean);
-        const Vec<T> mean_h(total.h / T(n)), mean_hx(total.hx / T(n));
+        const Vec<T> mean_h(total.first / T(n)), mean_hx(total.second / T(n));
         for_parts<kind>(a, r, [&](int64_t from, int64_t size, int64_t channel) MERCER_STEP {
             const Parameter<T, kind == NormKind::group> gain(a.gain, channel);
             const T *x = row_of<T>(a.x, a, r) + from, *g = row_of<T>(a.g, a, r) + from;

@@ -127,11 +127,9 @@ void dots(const Segments& g, const void* left, const void* right, void* to) {
             if (k + ahead < last)
                 for (int64_t c = 0; c < g.width && c < 256; c += 64 / int(sizeof(T)))
                     __builtin_prefetch(b + g.row[k + ahead] * g.stride + c);
-            Canonical<T, SumOp> sum;
-            canonical_for(sum, g.width, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            out[k] = canonical_sum<T>(g.width, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
                 part = fma(load(a + i, count, T(0)), load(p + i, count, T(0)), part);
             });
-            out[k] = sum.total();
         }
     }
 }

@@ -23,14 +23,12 @@ void forward(const void* from, void* to, int64_t rows, int64_t n) {
         const T top = largest_of(x, n);
         const Vec<T> m(top == lowest ? T(0)
                                      : top);  // a row of −∞ only: exp gives zeros, and so do we
-        Canonical<T, SumOp> sum;
-        canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+        const T z = canonical_sum<T>(n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
             fetch_next(x + i, n);
             const Vec<T> p = exp_falling(load(x + i, count, lowest) - m);
             store(p, y + i, count);
             part = part + p;
         });
-        const T z = sum.total();
         const Vec<T> scale(z == T(0) ? T(0) : T(1) / z);
         write_run(y, n, false, [&](int64_t i, int count) MERCER_STEP {
             return load(y + i, count, T(1)) * scale;
@@ -45,11 +43,9 @@ void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, in
         const T* y = static_cast<const T*>(y_rows) + r * n;
         const T* g = static_cast<const T*>(g_rows) + r * n;
         T* dx = static_cast<T*>(to) + r * n;
-        Canonical<T, SumOp> sum;
-        canonical_for(sum, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+        const Vec<T> dot(canonical_sum<T>(n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
             part = part + load(g + i, count, T(0)) * load(y + i, count, T(0));
-        });
-        const Vec<T> dot(sum.total());
+        }));
         write_run(dx, n, stream, [&](int64_t i, int count) MERCER_STEP {
             fetch_next(y + i, n);
             fetch_next(g + i, n);
