@@ -60,7 +60,7 @@ void pack_lanes(int64_t n, int64_t k, const T* b, int64_t row, int64_t col, T* o
 #if MERCER_SIMD != MERCER_SIMD_SCALAR
 /// Of spans of `s` lanes within each `block` of two registers: the first (half 0) or second halves, x's and then y's.
 template <int block, int s, int half, class T, int... i>
-MERCER_INLINE Vec<T> halves(Vec<T> x, Vec<T> y, Ints<i...>) {
+MERCER_INLINE Vec<T> halves(Vec<T> x, Vec<T> y, std::integer_sequence<int, i...>) {
     constexpr int n = Vec<T>::lanes, h = s / 2, spans = block / s;
     return __builtin_shufflevector(x.v, y.v,
                                    (i / block * block + i % block / h % spans * s + half * h +
@@ -69,7 +69,7 @@ MERCER_INLINE Vec<T> halves(Vec<T> x, Vec<T> y, Ints<i...>) {
 /// Lanes j and j + s/2 of each span joined.
 template <int block, int s, class T>
 MERCER_INLINE Vec<T> fold(Vec<T> x, Vec<T> y) {
-    using Each = typename Count<Vec<T>::lanes>::type;
+    using Each = std::make_integer_sequence<int, Vec<T>::lanes>;
     return halves<block, s, 0>(x, y, Each{}) + halves<block, s, 1>(x, y, Each{});
 }
 /// `count` registers `apart`, of which spans of s lanes are still to be summed, into the first.

@@ -3,6 +3,8 @@
 // Compiled once per instruction set.
 #pragma once
 
+#include <utility>
+
 #include "engine/cpu/kernels/held.h"
 #include "engine/simd/vec.h"
 
@@ -20,19 +22,10 @@ struct WideOf {
 template <class T>
 using Wide = typename WideOf<T, wide_bytes>::type;
 
-template <int...>
-struct Ints {};
-template <int n, int... i>
-struct Count : Count<n - 1, n - 1, i...> {};
-template <int... i>
-struct Count<0, i...> {
-    using type = Ints<i...>;
-};
-
 /// Alternates `cell` elements of a and of b within each `span` elements, from the lower or upper
 /// half of the span.
 template <class T, int cell, int span, int upper, int... i>
-MERCER_INLINE Wide<T> zip(Wide<T> a, Wide<T> b, Ints<i...>) {
+MERCER_INLINE Wide<T> zip(Wide<T> a, Wide<T> b, std::integer_sequence<int, i...>) {
     constexpr int n = wide_bytes / sizeof(T);
     return __builtin_shufflevector(
         a, b,
@@ -42,7 +35,7 @@ MERCER_INLINE Wide<T> zip(Wide<T> a, Wide<T> b, Ints<i...>) {
 /// Transposes squares of `count` × `count` cells that lie across `count` registers.
 template <class T, int count, int cell>
 MERCER_INLINE void transpose_cells(Wide<T>* v, int apart) {
-    using Each = typename Count<wide_bytes / int(sizeof(T))>::type;
+    using Each = std::make_integer_sequence<int, wide_bytes / int(sizeof(T))>;
     constexpr int span = count * cell;
     if constexpr (count == 2) {
         const Wide<T> a = v[0], b = v[apart];
@@ -77,7 +70,7 @@ MERCER_INLINE void transpose(const T* const* in, int64_t at, T* out, int64_t wid
 
 /// Each `cell` elements of a, then of b, in their places.
 template <class T, int cell, int... i>
-MERCER_INLINE Wide<T> alternate(Wide<T> a, Wide<T> b, Ints<i...>) {
+MERCER_INLINE Wide<T> alternate(Wide<T> a, Wide<T> b, std::integer_sequence<int, i...>) {
     return __builtin_shufflevector(a, b, (i / cell % 2 ? int(sizeof...(i)) + i : i)...);
 }
 /// Six rows with nothing between the steps, for registers of 32 bytes: out[6·p + x] = in[x·across + p]. Whole registers one
@@ -85,7 +78,7 @@ MERCER_INLINE Wide<T> alternate(Wide<T> a, Wide<T> b, Ints<i...>) {
 template <class T>
 MERCER_INLINE void transpose_six(const T* in, int64_t across, T* out) {
     constexpr int n = wide_bytes / sizeof(T), s = 16 / sizeof(T);
-    using Each = typename Count<n>::type;
+    using Each = std::make_integer_sequence<int, n>;
     Wide<T> r[6], part[6];  // of 16 bytes of the result and 16 half the steps later
     MERCER_UNROLL for (int x = 0; x < 6; ++x, in += across) {
         hold(in);
