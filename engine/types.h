@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "engine/bfloat16.h"
 #include "engine/export.h"
@@ -33,17 +34,12 @@ constexpr DType gradient_dtype(DType t) { return t == DType::bf16 ? DType::f32 :
 [[noreturn]] MERCER_API void refuse_bf16(const char* operation = nullptr);
 
 template <class T>
-constexpr DType dtype_of = DType::f32;
-template <>
-inline constexpr DType dtype_of<double> = DType::f64;
-template <>
-inline constexpr DType dtype_of<int32_t> = DType::i32;
-template <>
-inline constexpr DType dtype_of<int64_t> = DType::i64;
-template <>
-inline constexpr DType dtype_of<bool> = DType::boolean;
-template <>
-inline constexpr DType dtype_of<BFloat16> = DType::bf16;
+constexpr DType dtype_of = std::is_same_v<T, double>     ? DType::f64
+                           : std::is_same_v<T, int32_t>  ? DType::i32
+                           : std::is_same_v<T, int64_t>  ? DType::i64
+                           : std::is_same_v<T, bool>     ? DType::boolean
+                           : std::is_same_v<T, BFloat16> ? DType::bf16
+                                                         : DType::f32;
 
 /// Calls f with a value of the C++ type behind `t`: visit(t, [](auto x) { using T = decltype(x); …
 /// }). Refuses bf16.

@@ -56,25 +56,23 @@ template <class T>
 struct GemmBlock {
     int64_t m, n, k;
     bool accumulate;  // else starts from zero and does not read c
-    bool a_packed;  // a is pack_rows' output; else element (i, p) is at a[i·a_row + p·a_col], one
-                    // of the strides 1
-    bool
-        b_packed;  // b is pack_columns' output; else element (p, j) is at b[p·b_row + j] and may be
-                   // read up to a whole register
-    bool rows_outer;  // a strip of rows meets all of b before the next strip comes; else a panel of
-                      // columns meets all of a
+    bool a_packed;  // pack_rows' output; else (i, p) is at a[i·a_row + p·a_col], one stride is 1
+    /// pack_columns' output; else (p, j) is at b[p·b_row + j] and may be read up to a whole register.
+    bool b_packed;
+    /// A strip of rows meets all of b before the next strip comes; else a panel of columns all of a.
+    bool rows_outer;
     const T* a;
     int64_t a_row, a_col;
     const T* b;
     int64_t b_row;
-    const T* b_end;   // of a b in place, its last row in whole registers, where b must not be read
-                      // beyond it; else nullptr
+    /// Of a b in place, its last row in whole registers, where b must not be read beyond it; else nullptr.
+    const T* b_end;
     int64_t b_depth;  // of a packed b, of which rows [b_first, b_first + k) are used; 0: it has k
     int64_t b_first;
     T* c;
     int64_t c_row, c_col;
-    bool
-        stream;  // c goes past the caches: nothing is accumulated, rows are contiguous and begin at a line
+    /// c goes past the caches: nothing is accumulated, rows are contiguous and begin at a line.
+    bool stream;
     GemmAhead<T> ahead[2];  // the first not with a copy, which fetches its own rows
     GemmCopy<T> copy;       // done when the block is
 };

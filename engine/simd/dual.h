@@ -59,15 +59,16 @@ struct Dual {
     MERCER_INLINE friend auto operator!=(Dual a, Dual b) { return a.v != b.v; }
 };
 
-/// The rule of y = f(x) by f'(x), `slope`: in x, y and one.
-#define MERCER_DERIVATIVE(f, slope)                          \
+/// The rule of y = f(x) by y', `derivative`: in x, x' as d, y and one; or by f'(x), `slope`.
+#define MERCER_RULE(f, derivative)                           \
     template <class V>                                       \
     MERCER_INLINE Dual<V> f(Dual<V> a) {                     \
-        const V x = a.v, y = f(x);                           \
+        const V x = a.v, y = f(x), d = a.d;                  \
         if (!a.live) return y;                               \
         [[maybe_unused]] const V one(typename V::Scalar(1)); \
-        return {y, (slope)*a.d};                             \
+        return {y, derivative};                              \
     }
+#define MERCER_DERIVATIVE(f, slope) MERCER_RULE(f, (slope)*d)
 
 template <class V>
 MERCER_INLINE auto primal(Dual<V> a) {
@@ -112,28 +113,15 @@ template <class V>
 MERCER_INLINE Dual<V> minimum(Dual<V> a, Dual<V> b) {
     return select(a.v <= b.v || is_nan(a.v), a, b);
 }
-template <class V>
-MERCER_INLINE Dual<V> sqrt(Dual<V> a) {
-    const V r = sqrt(a.v);
-    if (!a.live) return r;
-    return {r, a.d / (r + r)};
-}
+MERCER_RULE(sqrt, d / (y + y))
 MERCER_DERIVATIVE(exp, y)
 MERCER_DERIVATIVE(expm1, exp(x))
-template <class V>
-MERCER_INLINE Dual<V> log(Dual<V> a) {
-    if (!a.live) return log(a.v);
-    return {log(a.v), a.d / a.v};
-}
+MERCER_RULE(log, d / x)
 /// 2^x: log 2 · 2^x
 MERCER_DERIVATIVE(exp2, V(typename V::Scalar(0.69314718055994530942)) * y)
 MERCER_DERIVATIVE(log2, V(typename V::Scalar(1.44269504088896340736)) / x)
 MERCER_DERIVATIVE(log10, V(typename V::Scalar(0.43429448190325182765)) / x)
-template <class V>
-MERCER_INLINE Dual<V> log1p(Dual<V> a) {
-    if (!a.live) return log1p(a.v);
-    return {log1p(a.v), a.d / (V(typename V::Scalar(1)) + a.v)};
-}
+MERCER_RULE(log1p, d / (one + x))
 MERCER_DERIVATIVE(sin, cos(x))
 MERCER_DERIVATIVE(cos, -sin(x))
 MERCER_DERIVATIVE(tanh, one - y * y)

@@ -76,11 +76,6 @@ MERCER_INLINE To bits(From x) {
     return y;
 }
 
-/// m ? a : b in every lane.
-template <class T>
-MERCER_INLINE Vec<T> select(Mask<T> m, Vec<T> a, Vec<T> b) {
-    return m.v ? a.v : b.v;
-}
 /// Whether any lane is set.
 template <class T>
 MERCER_INLINE bool any(Mask<T> m) {

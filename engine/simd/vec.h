@@ -40,6 +40,12 @@ struct Format<double> {
     static constexpr double smallest_normal = 2.2250738585072014e-308;
 };
 
+/// m ? a : b in every lane.
+template <class T>
+MERCER_INLINE Vec<T> select(Mask<T> m, Vec<T> a, Vec<T> b) {
+    return m.v ? a.v : b.v;
+}
+
 template <class T>
 MERCER_INLINE Vec<T> infinity() {
     return as_float(Vec<typename IntOf<T>::type>(Format<T>::infinity));

@@ -74,11 +74,6 @@ struct Vec {
     MERCER_INLINE Vec& operator*=(Vec b) { return *this = *this * b; }
 };
 
-/// m ? a : b in every lane.
-template <class T>
-MERCER_INLINE Vec<T> select(Mask<T> m, Vec<T> a, Vec<T> b) {
-    return m.v ? a.v : b.v;
-}
 /// Whether any lane is set.
 template <class T>
 MERCER_INLINE bool any(Mask<T> m) {

@@ -2,7 +2,7 @@
 // traffic: a once for each group of columns, b once per tile's rows, from L1 or L2.
 #pragma once
 
-#include "engine/cpu/gemm_table.h"
+#include "engine/cpu/canonical.h"
 #include "engine/cpu/kernels/gemm_micro.h"
 #include "engine/cpu/kernels/gemm_pack.h"
 #include "engine/cpu/kernels/turn.h"
@@ -226,15 +226,6 @@ void lane_rows(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const
     }
 }
 
-template <class T, int columns>
-void lane_group(int count, int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b,
-                T* c, int64_t c_row, int64_t c_col, bool accumulate) {
-    if (count == columns)
-        return lane_rows<T, columns>(m, n, k, a, a_row, b, c, c_row, c_col, accumulate);
-    if constexpr (columns > 1)
-        lane_group<T, columns - 1>(count, m, n, k, a, a_row, b, c, c_row, c_col, accumulate);
-}
-
 /// f(j, count) for groups of columns, `count` from j on, alike in width.
 template <class F>
 MERCER_INLINE void for_each_group(int64_t n, F f) {
@@ -250,8 +241,10 @@ template <class T>
 void multiply_lanes(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b, T* c,
                     int64_t c_row, int64_t c_col, bool accumulate) {
     for_each_group(n, [&](int j, int count) {
-        lane_group<T, lane_columns>(count, m, n, k, a, a_row, b + j * sum_lanes<T>, c + j * c_col,
-                                    c_row, c_col, accumulate);
+        with_constant<lane_columns>(count, [&](auto columns) MERCER_STEP {
+            lane_rows<T, columns.value>(m, n, k, a, a_row, b + j * sum_lanes<T>, c + j * c_col,
+                                        c_row, c_col, accumulate);
+        });
     });
 }
 

@@ -88,23 +88,17 @@ void reduce(const Segments& g, const void* from, double empty, void* to) {
 MERCER_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 MERCER_INLINE double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
-// Single elements: the same chain, of numbers; those of several segments go on side by side.
 template <class T>
-void product_elements(const Segments& g, const T* w, const T* x, T* out) {
+void product(const Segments& g, const void* weights, const void* from, void* to) {
+    const T *w = static_cast<const T*>(weights), *x = static_cast<const T*>(from);
+    T* out = static_cast<T*>(to);
+    if (g.stride != 1) return accumulate<SumOp, T, true>(g, w, x, T(0), out);
+    // Single elements: the same chain, of numbers; those of several segments go on side by side.
     for (int64_t s = g.begin; s < g.end; ++s) {
         T sum = 0;
         for (int64_t k = g.offsets[s]; k < g.offsets[s + 1]; ++k) sum = fma(w[k], x[g.row[k]], sum);
         out[s] = sum;
     }
-}
-
-template <class T>
-void product(const Segments& g, const void* w, const void* x, void* out) {
-    if (g.stride == 1)
-        return product_elements(g, static_cast<const T*>(w), static_cast<const T*>(x),
-                                static_cast<T*>(out));
-    accumulate<SumOp, T, true>(g, static_cast<const T*>(w), static_cast<const T*>(x), T(0),
-                               static_cast<T*>(out));
 }
 
 template <class T>
@@ -132,14 +126,6 @@ void dots(const Segments& g, const void* left, const void* right, void* to) {
             });
         }
     }
-}
-
-/// Of what is below a maximum.
-template <class T>
-void exp_run(T* y, int64_t n) {
-    write_run(y, n, false, [&](int64_t i, int count) MERCER_STEP {
-        return exp_falling(load(y + i, count, T(0)));
-    });
 }
 
 /// What is subtracted from a segment with this maximum: of −∞ only, exp gives zeros, and so do we.
@@ -307,7 +293,9 @@ void exp_below(const int64_t* ids, int64_t count, int64_t width, const void* x, 
     T* y = static_cast<T*>(to);
     with_table(ids, count, width, static_cast<const T*>(x), static_cast<const T*>(table), y,
                [](auto a, auto b) { return a - b; });
-    exp_run(y, count * width);
+    write_run(y, count * width, false, [&](int64_t i, int some) MERCER_STEP {
+        return exp_falling(load(y + i, some, T(0)));
+    });
 }
 template <class T>
 void times_by_id(const int64_t* ids, int64_t count, int64_t width, const void* x, const void* table,

@@ -102,10 +102,10 @@ MERCER_INLINE Vec<double> lgamma_large(Vec<double> x) {
     if constexpr (sizeof(T) == 4) {
         y = fma(b, log(x), -x) + rest;
     } else {
-        using C = PowConstants<double>;
+        using C = Ln2<double>;
         const auto [m, k] = decompose(x);
         const Pair<double> l =
-            product(log2_pair(k, m), Pair<double>{Vec<double>(C::ln2), Vec<double>(C::ln2_low)});
+            product(log2_pair(k, m), Pair<double>{Vec<double>(C::high), Vec<double>(C::low)});
         const Vec<double> t = b * l.high, t_low = fma(b, l.low, fma(b, l.high, -t));
         const Vec<double> u = t - x, v = u - t, u_low = (t - (u - v)) - (x + v);
         const Vec<double> huge = fma(x, l.high - Vec<double>(1.0), x * l.low);  // t may overflow

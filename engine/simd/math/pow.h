@@ -25,7 +25,6 @@ struct PowConstants<float> {
     static constexpr float c0 = 0x1.715476p1f, c0_low = 0x1.4ae0cp-25f;  // 2 / ln 2
     static constexpr float c1 = 0x1.ec709ep-1f, c1_low = -0x1.d3673p-28f;
     static constexpr float c2 = 0x1.2776c2p-1f;
-    static constexpr float ln2 = 0x1.62e43p-1f, ln2_low = -0x1.05c61p-29f;
     static constexpr float y_limit = 0x1p33f, low = -155.0f, high = 130.0f;
     static constexpr float cube_limit = 0x1p41f;
 };
@@ -34,7 +33,6 @@ struct PowConstants<double> {
     static constexpr double c0 = 0x1.71547652b82fep1, c0_low = 0x1.777d0ffda0d24p-55;
     static constexpr double c1 = 0x1.ec709dc3a03fdp-1, c1_low = 0x1.d20b86af56b33p-55;
     static constexpr double c2 = 0x1.2776c50ef9bffp-1;
-    static constexpr double ln2 = 0x1.62e42fefa39efp-1, ln2_low = 0x1.abc9e3b39803fp-56;
     static constexpr double y_limit = 0x1p66, low = -1080.0, high = 1030.0;
     static constexpr double cube_limit = 0x1p340;
 };
@@ -76,11 +74,10 @@ MERCER_INLINE Pair<T> product(Pair<T> a, Vec<T> b) {
 /// 2^(n + g + low) for integral n, |g| ≤ ½ and a low so small that its square is nothing; it may come last.
 template <class T>
 MERCER_INLINE Vec<T> exp2_sum(Vec<T> n, Vec<T> g, Vec<T> low) {
-    using C = PowConstants<T>;
-    const Vec<T> r = g * Vec<T>(C::ln2), w = r * r * exp_polynomial<true>(r);
-    const Vec<T> rest = fma(g, Vec<T>(C::ln2_low), fma(g, Vec<T>(C::ln2), -r));
+    const Vec<T> ln2(Ln2<T>::high), r = g * ln2, w = r * r * exp_polynomial<true>(r);
+    const Vec<T> rest = fma(g, Vec<T>(Ln2<T>::low), fma(g, ln2, -r));
     const Pair<T> sum = quick_sum(Vec<T>(T(1)), r);
-    const Vec<T> d = fma(low, Vec<T>(C::ln2), rest);
+    const Vec<T> d = fma(low, ln2, rest);
     return scale(sum.high + ((sum.low + fma(r, d, d)) + fma(w, d, w)), n);  // (1 + r + w) (1 + d)
 }
 template <class T>
