@@ -23,5 +23,30 @@ MERCER_REGISTER(uint64_t)
 
 template <class T>
 using Register = typename RegisterOf<T>::type;
+template <class T>
+using MaskRegister = Register<typename IntOf<T>::type>;
+/// Integers wrap around as they are.
+template <class T>
+using Wrapping = Register<T>;
+
+/// The same bits as another type.
+template <class To, class R>
+MERCER_INLINE Register<To> as(R v) {
+    return reinterpret_cast<Register<To>>(v);
+}
+template <class T>
+MERCER_INLINE Register<T> load(const T* p) {
+    Register<T> v;
+    __builtin_memcpy(&v, p, sizeof v);
+    return v;
+}
+template <class T>
+MERCER_INLINE void store(T* p, Register<T> v) {
+    __builtin_memcpy(p, &v, sizeof v);
+}
+template <class R>
+MERCER_INLINE R negated(R mask) {
+    return ~mask;
+}
 
 }  // namespace mercer::MERCER_ISA::native

@@ -8,16 +8,14 @@
 
 #if MERCER_SIMD == MERCER_SIMD_AVX512
 #include "engine/simd/avx512.h"
-#include "engine/simd/vector.h"
 #elif MERCER_SIMD == MERCER_SIMD_AVX2
 #include "engine/simd/avx2.h"
-#include "engine/simd/vector.h"
 #elif MERCER_SIMD == MERCER_SIMD_NEON
 #include "engine/simd/neon.h"
-#include "engine/simd/vector.h"
 #else
 #include "engine/simd/scalar.h"
 #endif
+#include "engine/simd/vector.h"
 
 namespace mercer::MERCER_ISA {
 
@@ -39,12 +37,6 @@ struct Format<double> {
     static constexpr double round_magic = 6755399441055744.0;  // 1.5 · 2^52
     static constexpr double smallest_normal = 2.2250738585072014e-308;
 };
-
-/// m ? a : b in every lane.
-template <class T>
-MERCER_INLINE Vec<T> select(Mask<T> m, Vec<T> a, Vec<T> b) {
-    return m.v ? a.v : b.v;
-}
 
 template <class T>
 MERCER_INLINE Vec<T> infinity() {

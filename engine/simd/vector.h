@@ -1,9 +1,7 @@
-// Vec<T> over one machine register. The compiler's vector types (GCC, Clang) give + - * / & | and
-// comparisons; what they lack (fused multiply-add, square root, partial loads) comes from avx2.h,
-// avx512.h or neon.h, as `native::`.
+// Vec<T> over one register: the compiler's vector type (GCC, Clang) or, in scalar.h, a number. These give + - * / & | and
+// comparisons; what they lack (fused multiply-add, square root, partial loads) comes from scalar.h, avx2.h, avx512.h or
+// neon.h, as `native::`.
 #pragma once
-
-#include <type_traits>
 
 #include "engine/simd/isa.h"
 
@@ -12,14 +10,14 @@ namespace mercer::MERCER_ISA {
 template <class T>
 struct Vec;
 
-/// The outcome of a comparison, lane by lane: all ones or all zeros.
+/// The outcome of a comparison, lane by lane: all ones or all zeros; of a number, a bool.
 template <class T>
 struct Mask {
-    using Register = native::Register<typename IntOf<T>::type>;
+    using Register = native::MaskRegister<T>;
     Register v;
-    MERCER_INLINE friend Mask operator&&(Mask a, Mask b) { return {a.v & b.v}; }
-    MERCER_INLINE friend Mask operator||(Mask a, Mask b) { return {a.v | b.v}; }
-    MERCER_INLINE friend Mask operator!(Mask a) { return {~a.v}; }
+    MERCER_INLINE friend Mask operator&&(Mask a, Mask b) { return {Register(a.v & b.v)}; }
+    MERCER_INLINE friend Mask operator||(Mask a, Mask b) { return {Register(a.v | b.v)}; }
+    MERCER_INLINE friend Mask operator!(Mask a) { return {native::negated(a.v)}; }
     /// The same lanes, as the mask of the integer (or floating) type of equal width.
     template <class U>
     MERCER_INLINE Mask<U> as() const {
@@ -32,33 +30,31 @@ template <class T>
 struct Vec {
     using Scalar = T;
     using Register = native::Register<T>;
+    using W = native::Wrapping<T>;
     using Int = Vec<typename IntOf<T>::type>;
     static constexpr int lanes = int(sizeof(Register) / sizeof(T));
     Register v;
 
     Vec() = default;
     MERCER_INLINE Vec(Register r) : v(r) {}
-    MERCER_INLINE Vec(T x) : v(x - Register{}) {}  // the compiler's idiom for a broadcast
+    MERCER_INLINE Vec(T x) requires(!__is_same(T, Register))
+        : v(x - Register{}) {}  // the compiler's idiom for a broadcast
 
-    MERCER_INLINE static Vec load(const T* p) {
-        Vec r;
-        __builtin_memcpy(&r.v, p, sizeof r.v);
-        return r;
-    }
+    MERCER_INLINE static Vec load(const T* p) { return native::load(p); }
     /// The first `count` lanes from p, the rest `fill`; memory beyond is not touched. 0 <= count < 256: of more than lanes, all.
     MERCER_INLINE static Vec load(const T* p, int count, T fill) {
         return native::load(p, count, Vec(fill).v);
     }
-    MERCER_INLINE void store(T* p) const { __builtin_memcpy(p, &v, sizeof v); }
+    MERCER_INLINE void store(T* p) const { native::store(p, v); }
     MERCER_INLINE void store(T* p, int count) const { native::store(p, count, v); }
     /// Past the caches; p aligned to the register.
     MERCER_INLINE void stream(T* p) const { native::stream(p, v); }
 
-    MERCER_INLINE friend Vec operator+(Vec a, Vec b) { return a.v + b.v; }
-    MERCER_INLINE friend Vec operator-(Vec a, Vec b) { return a.v - b.v; }
-    MERCER_INLINE friend Vec operator*(Vec a, Vec b) { return a.v * b.v; }
+    MERCER_INLINE friend Vec operator+(Vec a, Vec b) { return Register(W(a.v) + W(b.v)); }
+    MERCER_INLINE friend Vec operator-(Vec a, Vec b) { return Register(W(a.v) - W(b.v)); }
+    MERCER_INLINE friend Vec operator*(Vec a, Vec b) { return Register(W(a.v) * W(b.v)); }
     MERCER_INLINE friend Vec operator/(Vec a, Vec b) { return a.v / b.v; }
-    MERCER_INLINE friend Vec operator-(Vec a) { return -a.v; }
+    MERCER_INLINE friend Vec operator-(Vec a) { return Register(-W(a.v)); }
     MERCER_INLINE friend Vec operator&(Vec a, Vec b) { return a.v & b.v; }
     MERCER_INLINE friend Vec operator|(Vec a, Vec b) { return a.v | b.v; }
     MERCER_INLINE friend Vec operator^(Vec a, Vec b) { return a.v ^ b.v; }
@@ -74,6 +70,11 @@ struct Vec {
     MERCER_INLINE Vec& operator*=(Vec b) { return *this = *this * b; }
 };
 
+/// m ? a : b in every lane.
+template <class T>
+MERCER_INLINE Vec<T> select(Mask<T> m, Vec<T> a, Vec<T> b) {
+    return m.v ? a.v : b.v;
+}
 /// Whether any lane is set.
 template <class T>
 MERCER_INLINE bool any(Mask<T> m) {
@@ -93,19 +94,15 @@ MERCER_INLINE Vec<double> sqrt(Vec<double> a) { return native::sqrt(a.v); }
 /// The bit pattern as integers, and back.
 template <class T>
 MERCER_INLINE Vec<typename IntOf<T>::type> as_int(Vec<T> a) {
-    return reinterpret_cast<native::Register<typename IntOf<T>::type>>(a.v);
+    return native::as<typename IntOf<T>::type>(a.v);
 }
-MERCER_INLINE Vec<float> as_float(Vec<int32_t> a) {
-    return reinterpret_cast<native::Register<float>>(a.v);
-}
-MERCER_INLINE Vec<double> as_float(Vec<int64_t> a) {
-    return reinterpret_cast<native::Register<double>>(a.v);
-}
+MERCER_INLINE Vec<float> as_float(Vec<int32_t> a) { return native::as<float>(a.v); }
+MERCER_INLINE Vec<double> as_float(Vec<int64_t> a) { return native::as<double>(a.v); }
 
 /// Shifts by a constant: left, arithmetic right (keeps the sign), logical right.
 template <int n, class T>
 MERCER_INLINE Vec<T> shift_left(Vec<T> a) {
-    return a.v << n;
+    return native::as<T>(native::as<std::make_unsigned_t<T>>(a.v) << n);
 }
 template <int n, class T>
 MERCER_INLINE Vec<T> shift_right(Vec<T> a) {
@@ -113,8 +110,7 @@ MERCER_INLINE Vec<T> shift_right(Vec<T> a) {
 }
 template <int n, class T>
 MERCER_INLINE Vec<T> shift_right_logical(Vec<T> a) {
-    using U = native::Register<std::make_unsigned_t<T>>;
-    return reinterpret_cast<native::Register<T>>(reinterpret_cast<U>(a.v) >> n);
+    return native::as<T>(native::as<std::make_unsigned_t<T>>(a.v) >> n);
 }
 
 }  // namespace mercer::MERCER_ISA
