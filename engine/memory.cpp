@@ -15,6 +15,7 @@
 #include "engine/log.h"
 #include "engine/memory_book.h"
 #include "engine/memory_thread.h"
+#include "engine/wait.h"
 
 namespace mercer {
 
@@ -46,10 +47,7 @@ constexpr size_t class_count = 9 + 4 * 48;
 class SpinLock {
 public:
     void lock() {
-        while (flag_.test_and_set(std::memory_order_acquire)) {
-#if defined(__x86_64__)
-            __builtin_ia32_pause();
-#endif
+        while (!spin_until([&] { return !flag_.test_and_set(std::memory_order_acquire); })) {
         }
     }
     void unlock() { flag_.clear(std::memory_order_release); }

@@ -241,11 +241,13 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
     });
 }
 
+}  // namespace
+
 template <class T>
-void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<const T> a,
-                    const int64_t* a_offset, MatrixView<const T> b, const int64_t* b_offset,
-                    MatrixView<T> c, const int64_t* c_offset, bool accumulate,
-                    const Epilogue<T>& after, Order order) {
+void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
+                  const int64_t* a_offset, const MatrixView<const T>& b, const int64_t* b_offset,
+                  const MatrixView<T>& c, const int64_t* c_offset, bool accumulate,
+                  const Epilogue<T>& after, Order order) {
     if (batch <= 0 || m <= 0 || n <= 0) return;
     const GemmTable<T>& table = gemm_kernels<T>();
     const int64_t bytes = batch * (m * n + m * k + k * n) * int64_t(sizeof(T));
@@ -325,8 +327,6 @@ void multiply_batch(int64_t batch, int64_t m, int64_t n, int64_t k, MatrixView<c
     for (int64_t at = 0; at < batch; ++at) multiply_product(table, entry(at), threads);
 }
 
-}  // namespace
-
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
           const MatrixView<const T>& b, const MatrixView<T>& c, bool accumulate,
@@ -353,16 +353,7 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
                 return multiply_small(table, n, m, k, bt, at, ct, accumulate);
         }
     }
-    multiply_batch<T>(1, m, n, k, a, nullptr, b, nullptr, c, nullptr, accumulate, after, order);
-}
-
-template <class T>
-void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
-                  const int64_t* a_offset, const MatrixView<const T>& b, const int64_t* b_offset,
-                  const MatrixView<T>& c, const int64_t* c_offset, bool accumulate,
-                  const Epilogue<T>& after, Order order) {
-    multiply_batch<T>(batch, m, n, k, a, a_offset, b, b_offset, c, c_offset, accumulate, after,
-                      order);
+    gemm_batched<T>(1, m, n, k, a, nullptr, b, nullptr, c, nullptr, accumulate, after, order);
 }
 
 bool gemm_by_openblas() {

@@ -209,12 +209,13 @@ bool within(const int64_t* ids, int64_t count, int64_t n) {
     return segment_table().within(ids, count, n);
 }
 
-bool all_within(const int64_t* ids, int64_t count, int64_t n) {
+int64_t first_outside(const int64_t* ids, int64_t count, int64_t n) {
     std::atomic<bool> good{true};
     parallel_for(count, 1 << 16, [&](int64_t begin, int64_t end) {
         if (!within(ids + begin, end - begin, n)) good = false;
     });
-    return good;
+    if (good) return count;
+    return std::find_if(ids, ids + count, [n](int64_t id) { return id < 0 || id >= n; }) - ids;
 }
 
 }  // namespace cpu

@@ -33,9 +33,9 @@ void sort_ids(const int64_t* ids, int64_t count, int64_t n, int64_t* offsets, in
 
 /// Whether list[0…count) never falls.
 bool ascending(const int64_t* list, int64_t count);
-/// Whether all of ids[0…count) are in [0, n).
-bool all_within(const int64_t* ids, int64_t count, int64_t n);
-/// The same, by this thread.
+/// The first k with ids[k] outside [0, n), or `count`.
+int64_t first_outside(const int64_t* ids, int64_t count, int64_t n);
+/// Whether all are inside, by this thread.
 bool within(const int64_t* ids, int64_t count, int64_t n);
 
 }  // namespace mercer::cpu

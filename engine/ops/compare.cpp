@@ -16,30 +16,25 @@ using cpu::Logic;
 using cpu::Test;
 
 template <class... X>
-Tensor run(const char* name, cpu::PointwiseFn kernel, const Shape& shape, const X&... x) {
-    const Tensor* const in[] = {&x...};
-    const Strides strides[] = {
-        x.shape() == shape ? x.strides()
-                           : cpu::broadcast_strides(name, x.shape(), x.strides(), shape)...};
+Tensor run(const char* name, cpu::PointwiseFn kernel, const Tensor& first, const X&... more) {
+    const OperationScope scope(name, {&first, &more...});
+    Shape shape = first.shape();
+    ((shape = cpu::broadcast_shape(name, shape, more.shape())), ...);
+    const auto strides_of = [&](const Tensor& x) {
+        return x.shape() == shape ? x.strides()
+                                  : cpu::broadcast_strides(name, x.shape(), x.strides(), shape);
+    };
+    const Tensor* const in[] = {&first, &more...};
+    const Strides strides[] = {strides_of(first), strides_of(more)...};
     Tensor out = Tensor::empty(shape, DType::boolean);
     cpu::run_pointwise(kernel, 1, shape, in, strides, {&out, 1}, nullptr);
     return out;
 }
 
-Tensor pair(const char* name, cpu::PointwiseFn kernel, const Tensor& a, const Tensor& b) {
-    const OperationScope scope(name, {&a, &b});
-    return run(name, kernel, cpu::broadcast_shape(name, a.shape(), b.shape()), a, b);
-}
-
-Tensor single(const char* name, cpu::PointwiseFn kernel, const Tensor& x) {
-    const OperationScope scope(name, {&x});
-    return run(name, kernel, x.shape(), x);
-}
-
 Tensor compare(const char* name, Comparison which, const Tensor& a, const Tensor& b) {
     if (a.dtype() == DType::bf16) refuse_bf16(name);
     require_same_dtype(name, a, b);
-    return pair(name, compare_table().compare[int(which)][int(a.dtype())], a, b);
+    return run(name, compare_table().compare[int(which)][int(a.dtype())], a, b);
 }
 
 void require_bool(const char* name, const Tensor& x) {
@@ -51,12 +46,12 @@ void require_bool(const char* name, const Tensor& x) {
 Tensor logic(const char* name, Logic which, const Tensor& a, const Tensor& b) {
     require_bool(name, a);
     require_bool(name, b);
-    return pair(name, compare_table().logic[int(which)], a, b);
+    return run(name, compare_table().logic[int(which)], a, b);
 }
 
 Tensor test(const char* name, Test which, const Tensor& x) {
     require_floating(name, x);
-    return single(name, compare_table().test[int(which)][x.dtype() == DType::f64], x);
+    return run(name, compare_table().test[int(which)][x.dtype() == DType::f64], x);
 }
 
 }  // namespace
@@ -82,7 +77,7 @@ MERCER_LOGIC(logical_xor, exclusive)
 #undef MERCER_LOGIC
 Tensor logical_not(const Tensor& x) {
     require_bool("logical_not", x);
-    return single("logical_not", compare_table().logic[int(Logic::negation)], x);
+    return run("logical_not", compare_table().logic[int(Logic::negation)], x);
 }
 Tensor isnan(const Tensor& x) { return test("isnan", Test::nan, x); }
 Tensor isinf(const Tensor& x) { return test("isinf", Test::infinite, x); }

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "engine/cpu/index.h"
 #include "engine/cpu/join_rows.h"
+#include "engine/cpu/segment.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/ops/rows.h"
@@ -17,11 +17,11 @@ Tensor Embedding::forward(const Attrs& attrs, std::span<const Tensor> in) {
     if (table.rank() != 2)
         throw ShapeError(name, "the table must be (size, width), got " + to_string(table.shape()));
     require_i64(name, "ids", ids);
-    const int64_t* id = ids.data<int64_t>();
-    for (int64_t i = 0; i < ids.count(); ++i)
-        if (id[i] < 0 || id[i] >= attrs.size)
-            throw ValueError(name, "id " + std::to_string(id[i]) + " is outside [0, " +
-                                       std::to_string(attrs.size) + ")");
+    const int64_t *const id = ids.data<int64_t>(),
+                         k = cpu::first_outside(id, ids.count(), attrs.size);
+    if (k < ids.count())
+        throw ValueError(name, "id " + std::to_string(id[k]) + " is outside [0, " +
+                                   std::to_string(attrs.size) + ")");
     const int64_t width = table.shape()[1];
     const Tensor out = Tensor::empty(joined(ids.shape(), {width}), table.dtype());
     if (out.count() > 0)

@@ -23,11 +23,11 @@ void check_form(const char* operation, const Tensor& x, const Tensor& index) {
 }
 void check_range(const char* operation, const Tensor& index, int axis, int64_t size) {
     const Tensor flat = index.contiguous();
-    const int64_t* p = flat.data<int64_t>();
-    if (cpu::all_within(p, flat.count(), size)) return;
-    while (*p >= 0 && *p < size) ++p;
-    throw ValueError(operation, "index " + std::to_string(*p) + " is outside [0, " +
-                                    std::to_string(size) + ") along axis " + std::to_string(axis));
+    const int64_t *const p = flat.data<int64_t>(), k = cpu::first_outside(p, flat.count(), size);
+    if (k < flat.count())
+        throw ValueError(operation, "index " + std::to_string(p[k]) + " is outside [0, " +
+                                        std::to_string(size) + ") along axis " +
+                                        std::to_string(axis));
 }
 
 /// Whether the index is the same at every place beside `axis`, where there is one.
@@ -171,11 +171,9 @@ Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype) {
     const Tensor out = Tensor::empty(joined(ids.shape(), {classes}), dtype),
                  flat = ids.contiguous();
     const int64_t *id = flat.data<int64_t>(), n = flat.count();
-    if (!cpu::all_within(id, n, classes)) {
-        while (*id >= 0 && *id < classes) ++id;
-        throw ValueError("one_hot", "id " + std::to_string(*id) + " is outside [0, " +
+    if (const int64_t k = cpu::first_outside(id, n, classes); k < n)
+        throw ValueError("one_hot", "id " + std::to_string(id[k]) + " is outside [0, " +
                                         std::to_string(classes) + ")");
-    }
     visit(dtype, [&]<class T>(T) {
         T* rows = static_cast<T*>(out.raw());
         parallel_for(n, grain_for(classes / 8 + 1), [&](int64_t begin, int64_t end) {

@@ -58,10 +58,8 @@ Tensor list_of_ids(const char* operation, const char* what, const Tensor& ids) {
 
 Tensor checked_ids(const char* operation, const char* what, const Tensor& ids, int64_t n) {
     const Tensor list = list_of_ids(operation, what, ids);
-    const int64_t* id = list.data<int64_t>();
-    if (cpu::all_within(id, list.count(), n)) return list;
-    int64_t k = 0;
-    while (id[k] >= 0 && id[k] < n) ++k;
+    const int64_t *const id = list.data<int64_t>(), k = cpu::first_outside(id, list.count(), n);
+    if (k == list.count()) return list;
     throw ValueError(operation, std::string(what) + "[" + std::to_string(k) +
                                     "] = " + std::to_string(id[k]) + " is outside [0, " +
                                     std::to_string(n) + ")");
