@@ -15,29 +15,25 @@ public:
     Error(std::string_view operation, const std::string& what);
 };
 
-#define MERCER_ERROR(Name)                 \
-    class MERCER_API Name : public Error { \
-    public:                                \
-        using Error::Error;                \
+#define MERCER_ERROR(Name, Base)          \
+    class MERCER_API Name : public Base { \
+    public:                               \
+        using Base::Base;                 \
     }
 
-MERCER_ERROR(ShapeError);      // shapes or axes do not fit
-MERCER_ERROR(DTypeError);      // element types do not fit; names `cast` where it helps
-MERCER_ERROR(DeviceError);     // wrong or absent device or instruction set
-MERCER_ERROR(ValueError);      // an argument's value is out of its domain
-MERCER_ERROR(MemoryError);     // the limit is reached, or the system has no more
-MERCER_ERROR(InPlaceError);    // an in-place write that would break a view or a saved value
-MERCER_ERROR(TapeError);       // foreign, dead or already consumed tape; not differentiable
-MERCER_ERROR(NumericalError);  // not positive definite, not finite
-MERCER_ERROR(IoError);         // files: the system refused
-MERCER_ERROR(Cancelled);       // a stop was requested (engine/cancel.h)
-#undef MERCER_ERROR
-
+MERCER_ERROR(ShapeError, Error);      // shapes or axes do not fit
+MERCER_ERROR(DTypeError, Error);      // element types do not fit; names `cast` where it helps
+MERCER_ERROR(DeviceError, Error);     // wrong or absent device or instruction set
+MERCER_ERROR(ValueError, Error);      // an argument's value is out of its domain
+MERCER_ERROR(MemoryError, Error);     // the limit is reached, or the system has no more
+MERCER_ERROR(InPlaceError, Error);    // an in-place write that would break a view or a saved value
+MERCER_ERROR(TapeError, Error);       // foreign, dead or already consumed tape; not differentiable
+MERCER_ERROR(NumericalError, Error);  // not positive definite, not finite
+MERCER_ERROR(IoError, Error);         // files: the system refused
+MERCER_ERROR(Cancelled, Error);       // a stop was requested (engine/cancel.h)
 /// What a file holds is not what was expected: the message says where, what was found and what was
 /// expected.
-class MERCER_API FormatError : public IoError {
-public:
-    using IoError::IoError;
-};
+MERCER_ERROR(FormatError, IoError);
+#undef MERCER_ERROR
 
 }  // namespace mercer

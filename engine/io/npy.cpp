@@ -104,9 +104,7 @@ private:
                 Reject::object_dtype,
                 "an array of Python objects, which only Python can read (and run); convert it to "
                 "numbers");
-        const Row* const row = std::find_if(std::begin(rows), std::end(rows), [&](const Row& r) {
-            return !type.empty() && type.substr(1) == r.type;
-        });
+        const Row* const row = std::ranges::find(rows, type.substr(!type.empty()), &Row::type);
         const bool one_byte = row != std::end(rows) && bits_of(row->element) == 8;
         const char order = type.empty() ? '\0' : type[0];
         // '|' says that order means nothing, '=' that of the machine: NumPy writes no such file.

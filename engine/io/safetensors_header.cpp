@@ -15,6 +15,7 @@ namespace {
 
 using Entry = SafetensorsHeader::Entry;
 constexpr uint64_t prefix = 8;  // the length
+std::string number(uint64_t x) { return std::to_string(x); }
 
 // An input iterator that tells how far the parser has come.
 struct Cursor {
@@ -282,7 +283,6 @@ bool Events::end_object() {
 }
 
 void Events::finish_entry() {
-    const auto number = [](uint64_t x) { return std::to_string(x); };
     for (size_t i = 0; i < has_.size(); ++i)
         if (!has_[i])
             reject(Reject::missing_field,
@@ -321,7 +321,6 @@ bool Events::parse_error(size_t, const std::string&, const nlohmann::json::excep
 // Data that begin at 0, follow one another and end with the file. Equal begins: the empty one first.
 void check_spans(const File& file, const SafetensorsHeader& h) {
     const auto& entries = h.entries;
-    const auto number = [](uint64_t x) { return std::to_string(x); };
     std::vector<uint32_t> order(entries.size());
     std::iota(order.begin(), order.end(), 0u);
     std::ranges::sort(order, {},

@@ -28,10 +28,6 @@ Lines lines_of(const Shape& shape) {
             true};
 }
 
-Tensor by_channel(const Tensor& t, double otherwise, int64_t channels, DType dtype) {
-    return t.defined() ? t.contiguous() : Tensor::full({channels}, otherwise, dtype);
-}
-
 using Kernel = void (*)(const cpu::ChannelArgs&);
 
 // The operands from element `at` on.
@@ -83,9 +79,9 @@ Tensor ChannelAffine::forward(const Attrs&, std::span<const Tensor> in) {
     for (const Tensor& t : in.subspan(1)) require_channels(name, t, in[0]);
     const Tensor x = in[0].contiguous(), y = Tensor::empty(x.shape(), x.dtype());
     const Lines l = lines_of(x.shape());
-    const Tensor mean = by_channel(in[1], 0, l.channels, x.dtype()),
-                 scale = by_channel(in[2], 1, l.channels, x.dtype()),
-                 shift = by_channel(in[3], 0, l.channels, x.dtype());
+    const Tensor mean = dense_or(in[1], 0, l.channels, x.dtype()),
+                 scale = dense_or(in[2], 1, l.channels, x.dtype()),
+                 shift = dense_or(in[3], 0, l.channels, x.dtype());
     cpu::ChannelArgs a{};
     a.x = x.raw(), a.mean = mean.raw(), a.scale = scale.raw(), a.shift = shift.raw();
     a.out = y.raw(), a.stream = streams(x, 2);
@@ -99,8 +95,7 @@ std::array<Tensor, 3> channel_sums(const Tensor& from, const Tensor& mean, const
     const Tensor x = from.contiguous(), g = gradient.contiguous();
     const Lines l = lines_of(x.shape());
     const DType dtype = x.dtype();
-    const Tensor m = by_channel(mean, 0, l.channels, dtype),
-                 factor = scale.defined() ? scale.contiguous() : scale,
+    const Tensor m = dense_or(mean, 0, l.channels, dtype), factor = dense(scale),
                  dx = scale.defined() ? Tensor::empty(x.shape(), dtype) : Tensor();
     cpu::ChannelArgs a{};
     a.x = x.raw(), a.g = g.raw(), a.mean = m.raw();

@@ -14,9 +14,7 @@ MERCER_API void require_alpha(const char* name, const Tensor& alpha);
 /// Inputs: x, and for EntmaxAlpha::any alpha ≥ 1, which broadcasts to x with size 1 along the axis.
 template <EntmaxAlpha kind>
 struct MERCER_API Entmax : Reads<output_bit | (kind == EntmaxAlpha::any ? input_bit(1) : 0)> {
-    struct Attrs {
-        int axis;
-    };
+    using Attrs = AxisAttrs;
     MERCER_OPERATION_MEMBERS(kind == EntmaxAlpha::two            ? "sparsemax"
                              : kind == EntmaxAlpha::three_halves ? "entmax15"
                                                                  : "entmax",

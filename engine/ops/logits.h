@@ -18,9 +18,7 @@ struct MERCER_API LogSumExp
 };
 
 struct MERCER_API LogSoftmax : Reads<output_bit> {
-    struct Attrs {
-        int axis;
-    };
+    using Attrs = AxisAttrs;
     MERCER_OPERATION_MEMBERS("log_softmax", Tensor)
     /// g − exp(y)·Σ g: first order only.
     static Tensor backward(const Attrs&, const Tensor& y, const Tensor& g);

@@ -111,10 +111,9 @@ void multiply(const Tensor& out, const Tensor& a, const Tensor& b, const AfterPr
 void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b, const AfterProduct& after,
                    cpu::Order order) {
     if (out.count() == 0) return;
-    if (a.rank() > 2 && b.rank() == 2 && a.is_contiguous() &&
-        out.is_contiguous()) {  // one tall product
+    // One tall product.
+    if (a.rank() > 2 && b.rank() == 2 && a.is_contiguous() && out.is_contiguous())
         return multiply_into(flat_rows(out), flat_rows(a), b, after, order);
-    }
     visit_floating(a.dtype(), [&]<class T>(T) { multiply<T>(out, a, b, after, order); });
 }
 

@@ -15,11 +15,10 @@ void Matmul::vjp(Vjp<X>& c) {
     const X a = c.in(0);
     const Shape b = c.in_shape(1);
     if (b.rank() == 2 &&
-        a.rank() > 2) {  // one product with a long inner axis instead of a sum of many
+        a.rank() > 2)  // one product with a long inner axis instead of a sum of many
         c.give(1, product(transpose(flat_rows(a)), flat_rows(c.g())));
-    } else {
+    else
         c.give(1, sum_to(product(transpose(a), c.g()), b));
-    }
 }
 
 }  // namespace mercer

@@ -43,12 +43,9 @@ struct Rows {
 
     Rows(const Tensor& from, const Tensor& gains, int64_t n, bool groups)
         : x(from.contiguous()), parameters(groups ? x.size(1) * x.size(2) : n) {
-        gain = or_full(gains, 1);
+        gain = dense_or(gains, 1, parameters, x.dtype());
         args.x = x.raw(), args.gain = gain.raw(), args.n = n;
         if (groups) args.inner = x.size(3), args.channels = parameters;
-    }
-    Tensor or_full(const Tensor& t, double value) const {
-        return t.defined() ? t.contiguous() : Tensor::full({parameters}, value, x.dtype());
     }
     /// The operands of `count` rows from r on.
     cpu::NormArgs from(int64_t r, int64_t count, const Tensor& mean, const Tensor& scale,
@@ -78,8 +75,9 @@ std::array<Tensor, 3> RowNorm<centred>::forward(const Attrs& attrs, std::span<co
     Rows all(in[0], in[1], n, attrs.groups);
     const int64_t rows = all.x.count() / n;
     const DType dtype = all.x.dtype();
-    const Tensor bias = all.or_full(in[2], 0), y = Tensor::empty(all.x.shape(), dtype),
-                 mean = Tensor::empty({rows}, dtype), scale = Tensor::empty({rows}, dtype);
+    const Tensor bias = dense_or(in[2], 0, all.parameters, dtype),
+                 y = Tensor::empty(all.x.shape(), dtype), mean = Tensor::empty({rows}, dtype),
+                 scale = Tensor::empty({rows}, dtype);
     const auto kernel = norm_table().forward[kind_of(centred, attrs.groups)][dtype == DType::f64];
     all.args.bias = bias.raw(), all.args.epsilon = attrs.epsilon;
     all.args.stream = streams(all.x, 2);

@@ -83,6 +83,10 @@ struct SolvedFor {
 template <int results>
 using Tensors = std::array<Tensor, results>;
 
+struct AxisAttrs {
+    int axis;
+};
+
 /// An operation of this shape and nothing more: MERCER_OPERATION(Name, "name", Result, reads, fields of Attrs…), its header's
 /// comment says what it computes; one that has `needs` from elsewhere; and one whose attributes others have too.
 #define MERCER_OPERATION(Name, text, Result, reads, ...) \

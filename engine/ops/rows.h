@@ -45,6 +45,10 @@ T* elements(const Tensor& t) {
     return t.defined() ? static_cast<T*>(t.raw()) : nullptr;
 }
 inline Tensor dense(const Tensor& t) { return t.defined() ? t.contiguous() : t; }
+/// The same, or n times a number.
+inline Tensor dense_or(const Tensor& t, double otherwise, int64_t n, DType dtype) {
+    return t.defined() ? t.contiguous() : Tensor::full({n}, otherwise, dtype);
+}
 
 /// Element i of a row-major tensor.
 inline char* at(const Tensor& x, int64_t i) {

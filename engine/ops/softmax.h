@@ -6,9 +6,7 @@
 namespace mercer {
 
 struct MERCER_API Softmax : Reads<output_bit> {
-    struct Attrs {
-        int axis;
-    };
+    using Attrs = AxisAttrs;
     MERCER_OPERATION_MEMBERS("softmax", Tensor)
     /// y·(g − Σ g·y) in one pass: first order only, tested against the text of vjp.
     static Tensor backward(const Attrs&, const Tensor& y, const Tensor& g);
