@@ -6,7 +6,6 @@
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <string>
 
 #include "engine/cpu/reduce.h"
 #include "engine/error.h"

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <string>
 
 #include "engine/cpu/constants.h"
 #include "engine/error.h"

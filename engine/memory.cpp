@@ -2,14 +2,8 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
-#include <array>
-#include <atomic>
 #include <bit>
 #include <cstdlib>
-#include <mutex>
-#include <unordered_map>
-#include <utility>
 
 #include "engine/error.h"
 #include "engine/log.h"

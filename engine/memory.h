@@ -3,11 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "engine/export.h"
 #include "engine/operation.h"
 
 namespace mercer {

@@ -2,15 +2,12 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <functional>
 #include <map>
 #include <mutex>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "engine/memory.h"
 

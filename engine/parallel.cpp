@@ -13,7 +13,6 @@
 #include <mutex>
 
 #include "engine/cancel.h"
-#include "engine/error.h"
 #include "engine/log.h"
 
 namespace mercer {

@@ -1,7 +1,6 @@
 #include "engine/scratch.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "engine/error.h"
 #include "engine/memory.h"

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <utility>
 

@@ -12,7 +12,6 @@
 // each operation.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <iosfwd>
 #include <memory>

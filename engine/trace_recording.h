@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <span>
-#include <string>
 
 #include "engine/operation_frame.h"
 #include "engine/trace.h"

@@ -2,7 +2,6 @@
 // for others to have come far enough. A block is factored as soon as it is ready, while others still meet the one before.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 

@@ -1,14 +1,11 @@
 #include "engine/cpu/copy.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "engine/cpu/caches.h"
-#include "engine/cpu/copy_table.h"
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/layout.h"
-#include "engine/parallel.h"
 
 namespace mercer {
 

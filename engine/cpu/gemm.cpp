@@ -9,23 +9,15 @@
 // it, are not packed but used where they are.
 #include "engine/cpu/gemm.h"
 
-#include <algorithm>
-#include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
-#include <optional>
 #include <utility>
 
-#include "engine/cpu/dispatch.h"
 #include "engine/cpu/gemm_in_place.h"
 #include "engine/cpu/gemm_member.h"
-#include "engine/cpu/gemm_panel.h"
-#include "engine/cpu/gemm_plan.h"
 #include "engine/cpu/pointwise.h"
 #include "engine/error.h"
 #include "engine/parallel.h"
-#include "engine/scratch.h"
 
 namespace mercer {
 MERCER_DISPATCH(cpu::GemmTable<float>, gemm_f32)

@@ -1,8 +1,6 @@
 // C = A·B (or C += A·B) on strided matrices: ours, packed and register-blocked per instruction set.
 #pragma once
 
-#include <cstdint>
-
 #include "engine/cpu/gemm_table.h"
 #include "engine/export.h"
 

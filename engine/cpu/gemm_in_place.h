@@ -1,7 +1,6 @@
 // One thread's product of operands that are used where they are; but a small transposed b goes through one panel.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 #include <optional>
 

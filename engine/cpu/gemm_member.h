@@ -1,7 +1,6 @@
 // The threads that share a product: what they have in common, and the way of each.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <thread>
 

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <numeric>
 
 #include "engine/cpu/caches.h"
 #include "engine/cpu/gemm.h"
-#include "engine/cpu/gemm_table.h"
 
 namespace mercer::cpu {
 

@@ -8,7 +8,6 @@
 #include "engine/cpu/segment.h"
 #include "engine/cpu/segment_table.h"
 #include "engine/parallel.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

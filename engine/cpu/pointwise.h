@@ -1,9 +1,7 @@
 // The table of one pointwise formula's kernels, and the driver that walks tensors with it.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <span>
 
 #include "engine/cpu/layout.h"
 #include "engine/tensor.h"

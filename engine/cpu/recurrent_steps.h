@@ -1,9 +1,6 @@
 // Recurrent sequences step by step: the weights of h packed once, and each thread on its own share of the sequences.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-
 #include "engine/cancel.h"
 #include "engine/cpu/gemm.h"
 #include "engine/cpu/gemm_panel.h"

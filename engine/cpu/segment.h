@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "engine/cpu/reduce.h"
-#include "engine/tensor.h"
 
 namespace mercer::cpu {
 

@@ -1,14 +1,11 @@
 // A triangular matrix in the order in which solves read it.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "engine/cpu/copy.h"
-#include "engine/cpu/dispatch.h"
 #include "engine/cpu/factor_table.h"
-#include "engine/cpu/gemm.h"
 #include "engine/cpu/gemm_panel.h"
 #include "engine/cpu/gemm_plan.h"
 #include "engine/parallel.h"

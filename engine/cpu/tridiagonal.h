@@ -1,7 +1,6 @@
 // A symmetric matrix as Q T Qᵀ, T tridiagonal, Q a product of Householder's reflections; and rows turned by Qᵀ.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 
 #include "engine/cpu/eigen_table.h"

@@ -1,9 +1,7 @@
 // Element types as files have them, and how they become tensors.
 #pragma once
 
-#include <memory>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "engine/io/file.h"

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstring>
 #include <numeric>
-#include <string>
 #include <utility>
 
 #include "engine/functions.h"

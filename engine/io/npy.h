@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <span>
 #include <vector>
 
 #include "engine/io/element.h"

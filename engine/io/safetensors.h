@@ -6,10 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <memory>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "engine/io/element.h"

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <streambuf>
-#include <vector>
 
 #include "engine/error.h"
 #include "engine/io/atomic_file.h"

@@ -1,8 +1,6 @@
 // Normalisation by channel: x [batch, channels, …].
 #pragma once
 
-#include <array>
-
 #include "engine/ops/op.h"
 
 namespace mercer {

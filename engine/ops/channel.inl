@@ -4,9 +4,6 @@
 // only.
 #pragma once
 
-#include <type_traits>
-#include <vector>
-
 #include "engine/ops/channel.h"
 #include "engine/ops/deviations.h"
 

@@ -1,8 +1,6 @@
 // Sparse relatives of the softmax: sparsemax, 1.5-entmax, α-entmax; and their Fenchel–Young losses.
 #pragma once
 
-#include <array>
-
 #include "engine/cpu/entmax_table.h"
 #include "engine/ops/op.h"
 

@@ -2,8 +2,6 @@
 // adjoint sum_to.
 #pragma once
 
-#include <span>
-
 #include "engine/ops/op.h"
 
 namespace mercer {

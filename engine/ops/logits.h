@@ -2,7 +2,6 @@
 #pragma once
 
 #include "engine/loss_reduction.h"
-#include "engine/ops/op.h"
 #include "engine/ops/reduce.h"
 
 namespace mercer {

@@ -1,8 +1,6 @@
 // Normalisation of rows: layer norm and its root-mean-square form.
 #pragma once
 
-#include <array>
-
 #include "engine/ops/op.h"
 
 namespace mercer {

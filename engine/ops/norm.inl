@@ -2,9 +2,6 @@
 // μ = 0 and no mean h for the root-mean-square form. Included by autograd/ops/norm.cpp only.
 #pragma once
 
-#include <type_traits>
-#include <vector>
-
 #include "engine/ops/deviations.h"
 #include "engine/ops/norm.h"
 

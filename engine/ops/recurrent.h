@@ -2,10 +2,7 @@
 // result of the operation, so that second derivatives read it as they read any other value.
 #pragma once
 
-#include <array>
-#include <span>
 #include <type_traits>
-#include <utility>
 
 #include "engine/ops/op.h"
 

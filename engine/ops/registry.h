@@ -1,7 +1,6 @@
 // The list of operations (ops.def) as data: for tests, docs, benches and `mercer ops`.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 #include "engine/ops/pointwise.h"

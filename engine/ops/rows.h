@@ -9,7 +9,6 @@
 #include "engine/cpu/caches.h"
 #include "engine/ops/require.h"
 #include "engine/parallel.h"
-#include "engine/tensor.h"
 
 namespace mercer {
 

@@ -1,7 +1,6 @@
 // The α-entmax of a row (entmax_threshold.h), its gradient, and its Fenchel–Young loss. Gradient by α:
 // Correia, Niculae and Martins 2019, arXiv 1909.00015. Memory sees x once and p once; a row's passes
 // meet it in cache, most of them only what may have weight.
-#include "engine/cpu/entmax_table.h"
 #include "engine/cpu/kernels/entmax_alpha.h"
 #include "engine/cpu/kernels/entmax_threshold.h"
 

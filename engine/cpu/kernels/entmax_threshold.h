@@ -12,7 +12,6 @@
 
 #include "engine/cpu/entmax_table.h"
 #include "engine/cpu/kernels/entmax_steep.h"
-#include "engine/cpu/kernels/row.h"
 
 namespace mercer::MERCER_ISA {
 namespace {

@@ -1,13 +1,9 @@
 // Blocks of a product: packing, and the walk over tiles. Packing reads its source once and writes it
 // once; a block reads each operand once per strip or panel of the other.
 #include "engine/cpu/gemm_table.h"
-#include "engine/cpu/kernels/gemm_lanes.h"
 #include "engine/cpu/kernels/gemm_lanes_far.h"
-#include "engine/cpu/kernels/gemm_micro.h"
-#include "engine/cpu/kernels/gemm_pack.h"
 #include "engine/cpu/kernels/gemm_row.h"
 #include "engine/cpu/kernels/gemm_small.h"
-#include "engine/simd/vec.h"
 
 namespace mercer::MERCER_ISA {
 namespace {

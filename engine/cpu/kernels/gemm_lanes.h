@@ -6,7 +6,6 @@
 #include "engine/cpu/kernels/gemm_micro.h"
 #include "engine/cpu/kernels/gemm_pack.h"
 #include "engine/cpu/kernels/turn.h"
-#include "engine/simd/vec.h"
 
 namespace mercer::MERCER_ISA {
 namespace {

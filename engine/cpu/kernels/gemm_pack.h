@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "engine/cpu/kernels/held.h"
-#include "engine/simd/vec.h"
 
 #define MERCER_UNROLL _Pragma("GCC unroll 32")
 

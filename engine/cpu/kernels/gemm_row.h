@@ -3,7 +3,6 @@
 #pragma once
 
 #include "engine/cpu/kernels/gemm_tile.h"
-#include "engine/simd/vec.h"
 
 namespace mercer::MERCER_ISA {
 namespace {

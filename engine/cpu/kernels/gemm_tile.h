@@ -4,8 +4,6 @@
 
 #include "engine/cpu/gemm_table.h"
 #include "engine/cpu/kernels/gemm_pack.h"
-#include "engine/cpu/kernels/held.h"
-#include "engine/simd/vec.h"
 
 // sum = fma(a, b, sum), all three in registers: left to itself the compiler shuffles accumulators
 // around when it unrolls, and loads b again from memory rather than keep it.

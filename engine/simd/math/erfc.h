@@ -18,7 +18,6 @@
 
 #include "engine/simd/math/erf.h"
 #include "engine/simd/math/erfc_float.h"
-#include "engine/simd/math/exp.h"
 #include "engine/simd/math/log.h"
 #include "engine/simd/math/quarters.h"
 #include "engine/simd/wide.h"
