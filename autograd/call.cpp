@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <limits>
 
 #include "autograd/call_bind.h"
 #include "autograd/functions.h"
-#include "engine/error.h"
 #include "engine/shown.h"
 
 namespace mercer {

@@ -6,7 +6,6 @@
 
 #include <concepts>
 #include <functional>
-#include <span>
 #include <vector>
 
 #include "autograd/var.h"

@@ -2,7 +2,6 @@
 // and must not read Vars of other tapes.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "autograd/var.h"

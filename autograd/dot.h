@@ -1,8 +1,6 @@
 // A tape as a picture: Graphviz' DOT language.  dot -Tsvg tape.dot > tape.svg
 #pragma once
 
-#include <string>
-
 #include "autograd/tape.h"
 
 namespace mercer {

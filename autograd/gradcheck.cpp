@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
-#include <vector>
 
 #include "autograd/functions.h"
 #include "autograd/tape.h"

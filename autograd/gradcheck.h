@@ -1,7 +1,6 @@
 // Compares derivatives with differences of values.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "autograd/derivatives.h"

@@ -1,9 +1,6 @@
 #include "autograd/hooks.h"
 
-#include "autograd/require.h"
-#include "autograd/tape.h"
 #include "autograd/vjp.h"
-#include "engine/error.h"
 
 namespace mercer {
 

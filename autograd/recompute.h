@@ -3,7 +3,6 @@
 
 #include <span>
 #include <type_traits>
-#include <vector>
 
 #include "autograd/functions.h"
 #include "autograd/vjp.h"

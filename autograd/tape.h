@@ -12,12 +12,9 @@
 
 #include <array>
 #include <memory>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "autograd/hooks.h"
-#include "autograd/var.h"
 
 namespace mercer {
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <bit>
-#include <vector>
 
 #include "autograd/require.h"
 #include "autograd/tape.h"

@@ -1,7 +1,5 @@
 #include "autograd/optim/adam.h"
 
-#include <cmath>
-
 #include "autograd/optim/check.h"
 
 namespace mercer {

@@ -1,11 +1,7 @@
 #include "autograd/optim/clip.h"
 
-#include <cmath>
-#include <vector>
-
 #include "autograd/optim/check.h"
 #include "autograd/optim/rewrite.h"
-#include "engine/cpu/optim.h"
 
 namespace mercer {
 

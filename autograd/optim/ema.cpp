@@ -1,7 +1,5 @@
 #include "autograd/optim/ema.h"
 
-#include <cmath>
-
 #include "autograd/optim/check.h"
 #include "autograd/optim/rewrite.h"
 #include "autograd/optim/undivided.h"

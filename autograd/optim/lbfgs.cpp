@@ -1,7 +1,5 @@
 #include "autograd/optim/lbfgs.h"
 
-#include <cmath>
-
 #include "autograd/optim/check.h"
 #include "autograd/optim/line_search.h"
 #include "autograd/optim/rewrite.h"

@@ -5,7 +5,6 @@
 #include "autograd/optim/check.h"
 #include "autograd/optim/rewrite.h"
 #include "autograd/optim/undivided.h"
-#include "engine/cpu/optim.h"
 
 namespace mercer {
 namespace {

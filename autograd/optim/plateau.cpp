@@ -1,7 +1,6 @@
 #include "autograd/optim/plateau.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "autograd/optim/check.h"
 

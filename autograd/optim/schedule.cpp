@@ -1,7 +1,6 @@
 #include "autograd/optim/schedule.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numbers>
 
 #include "autograd/optim/check.h"
