@@ -14,11 +14,11 @@ Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) 
     Tensor out = Tensor::empty(x[1].shape(), x[1].dtype());
     if (out.count() == 0) return out;
     const Lines l(out.shape(), attrs.axis);
-    const bool wide = out.dtype() == DType::f64, rows = l.inner == 1,
-               stream = streams_columns(out, rows ? l.n : l.inner);
-    if (rows && SideBySide::fit(x[0]) && SideBySide::fit(x[1])) {
+    const bool wide = out.dtype() == DType::f64;
+    if (l.inner == 1 && SideBySide::fit(x[0]) && SideBySide::fit(x[1])) {
         const SideBySide a(x[0]), b(x[1]);
         const auto kernel = scan_table().recurrence_turned[wide];
+        const bool stream = streams_columns(out, l.n);
         a.for_blocks([&](int64_t first, int64_t count) {
             kernel({a.at(first, 0), b.at(first, 0), l.n, a.apart, b.apart, count, attrs.reverse,
                     at(out, first * l.n), l.n, stream});
@@ -27,10 +27,10 @@ Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) 
     }
     const Tensor a = x[0].contiguous(), b = x[1].contiguous();
     const auto kernel =
-        (rows ? scan_table().recurrence_rows : scan_table().recurrence_columns)[wide];
-    l.for_blocks(rows ? 16 : 256, 2, [&](int64_t first, int64_t count) {
+        (l.planes ? scan_table().recurrence_planes : scan_table().recurrence_columns)[wide];
+    l.for_blocks(2, [&](int64_t first, int64_t count) {
         kernel({at(a, first), at(b, first), l.n, l.inner, l.inner, count, attrs.reverse,
-                at(out, first), l.inner, stream});
+                at(out, first), l.inner, l.stream(out)});
     });
     return out;
 }

@@ -5,7 +5,6 @@
 #include "engine/cpu/dispatch.h"
 #include "engine/functions.h"
 #include "engine/ops/scan_lines.h"
-#include "engine/ops/tiles.h"
 
 namespace mercer {
 
@@ -120,32 +119,23 @@ Tensor scan(const char* name, cpu::Scan op, const ScanAttrs& attrs, const Tensor
 
 Tensor scanned(cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
     const Lines l(x.shape(), attrs.axis);
-    if (l.inner > 1 && l.inner < 16 && l.outer >= 64 && by_tiles(x, attrs.axis, false))
-        return along_tiles(
-            attrs.axis,
-            [&](const void* from, void* to, int64_t n, int64_t columns) {
-                cpu::ScanArgs args{from,          n,  columns, columns, attrs.exclusive,
-                                   attrs.reverse, to, nullptr, true};
-                scan_table().columns[int(op)][int(x.dtype())](args);
-            },
-            x);
     Tensor out = Tensor::empty(x.shape(), x.dtype());
     if (x.count() == 0) return out;
     const cpu::ScanArgs all{x.raw(),       l.n,       l.inner, 0,   attrs.exclusive,
                             attrs.reverse, out.raw(), nullptr, true};
-    const bool rows = l.inner == 1, steps = step_by_step(op, x.dtype());
+    const bool rows = l.inner == 1;
     if (rows && !x.is_contiguous()) {
         scan_side_by_side(op, all, x, out);
-    } else if (rows && !steps) {
+    } else if (rows && !step_by_step(op, x.dtype())) {
         scan_rows(op, all, l.outer, x.dtype());
-    } else {  // of rows so many that registers hold one of each
-        const auto& kernels = rows ? scan_table().rows : scan_table().columns;
-        const int64_t width = rows ? std::max<int64_t>(16, 4096 / l.n / 16 * 16) : 256;
-        l.for_blocks(width, rows ? 2 : 8, [&](int64_t first, int64_t count) {
+    } else {
+        const auto kernel =
+            (l.planes ? scan_table().planes : scan_table().columns)[int(op)][int(x.dtype())];
+        l.for_blocks(8, [&](int64_t first, int64_t count) {
             cpu::ScanArgs args = all;
             args.x = at(x, first), args.out = at(out, first), args.count = count;
-            args.stream = streams_columns(out, rows ? l.n : l.inner);
-            kernels[int(op)][int(x.dtype())](args);
+            args.stream = l.stream(out);
+            kernel(args);
         });
     }
     return out;

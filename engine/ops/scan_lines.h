@@ -17,33 +17,39 @@ const cpu::ScanTable& scan_table();
 /// Prefix sums, products or extrema of x, which is contiguous or whose rows, along the last axis, lie side by side.
 Tensor scanned(cpu::Scan op, const ScanAttrs& attrs, const Tensor& x);
 
-/// The lines of a shape along one axis.
-struct Lines {
-    int64_t outer, n, inner;
-    Lines(const Shape& shape, int axis)
-        : outer(count(shape.part(0, axis))),
-          n(shape[axis]),
-          inner(count(shape.part(axis + 1, shape.rank()))) {}
-    /// body(the first element, lines) for at most `width` lines at a time, in parallel: rows, or columns if there are any.
-    /// So many elements cost as much as one of grain_for.
-    template <class Body>
-    void for_blocks(int64_t width, int64_t elements, Body body) const {
-        const bool rows = inner == 1;
-        const int64_t lines = rows ? outer : inner, blocks = (lines + width - 1) / width;
-        parallel_each((rows ? 1 : outer) * blocks, grain_for(n * std::min(lines, width) / elements),
-                      [&](int64_t i) {
-                          const int64_t first = i % blocks * width;
-                          body(i / blocks * n * inner + first * (rows ? n : 1),
-                               std::min(width, lines - first));
-                      });
-    }
-};
-
 /// Whether a result whose rows of n begin at lines of memory goes past the caches.
 inline bool streams_columns(const Tensor& out, int64_t n) {
     return streams(out, 2) && n * int64_t(size_of(out.dtype())) % 64 == 0 &&
            reinterpret_cast<uintptr_t>(out.raw()) % 64 == 0;
 }
+
+/// The lines of a shape along one axis.
+struct Lines {
+    int64_t outer, n, inner;
+    bool planes;  // rows, or enough planes of few elements: by lines of memory; else columns
+    Lines(const Shape& shape, int axis)
+        : outer(count(shape.part(0, axis))),
+          n(shape[axis]),
+          inner(count(shape.part(axis + 1, shape.rank()))),
+          planes(inner == 1 || (inner <= cpu::plane_columns && outer >= 64)) {}
+    /// body(the first element, planes or columns) for some at a time, in parallel. So many elements of a column cost as
+    /// much as one of grain_for.
+    template <class Body>
+    void for_blocks(int64_t elements, Body body) const {
+        const int64_t size = n * inner, lines = planes ? outer : inner,
+                      width = planes ? std::max<int64_t>(16, 4096 / size / 16 * 16) : 256,
+                      blocks = (lines + width - 1) / width,
+                      cost = std::min(lines, width) * (planes ? size / 2 : n / elements);
+        parallel_each((planes ? 1 : outer) * blocks, grain_for(cost), [&](int64_t i) {
+            const int64_t first = i % blocks * width;
+            body(i / blocks * size + first * (planes ? size : 1), std::min(width, lines - first));
+        });
+    }
+    /// Whether such results go past the caches.
+    bool stream(const Tensor& out) const {
+        return streams_columns(out, planes ? cpu::plane_columns : inner);
+    }
+};
 
 /// Rows, along the last axis, that lie side by side in memory.
 struct SideBySide {

@@ -5,20 +5,29 @@
 
 namespace mercer::MERCER_ISA {
 
-/// v[t] becomes the extremum up to step t, place[t] the last step at which it stood: that of a new extremum, of an equal
-/// one, of NaN; −1: before these.
-template <class Op, class T, class Index, int n>
-MERCER_INLINE void run_steps(Vec<T> (&v)[n], Vec<Index> (&place)[n], Vec<T>& top, bool reverse) {
-    Vec<Index> last(Index(-1));
-#pragma GCC unroll 16
-    for (int s = 0; s < n; ++s) {
-        const int t = reverse ? n - 1 - s : s;
-        top = Op::join(top, v[t]);
-        const Mask<T> stands = v[t] == top || v[t] != v[t];
-        last = select(stands.template as<Index>(), Vec<Index>(Index(t)), last);
-        v[t] = top;
-        place[t] = last;
+/// An extremum so far, and the last step at which it stood: that of a new extremum, of an equal one, of NaN.
+template <class T>
+struct Running {
+    using Index = typename IntOf<T>::type;
+    Vec<T> top;
+    Vec<Index> last;
+
+    template <class Op>
+    MERCER_INLINE void step(Vec<T>& v, Index t, Vec<Index>& place) {
+        top = Op::join(top, v);
+        const Mask<T> stands = v == top || v != v;
+        last = select(stands.template as<Index>(), Vec<Index>(t), last);
+        v = top;
+        place = last;
     }
+};
+/// v[t] becomes the extremum up to step t, place[t] where it stood; −1: before these.
+template <class Op, class T, class Index, int n>
+MERCER_INLINE void run_steps(Vec<T> (&v)[n], Vec<Index> (&place)[n], Vec<T>& top) {
+    Running<T> now{top, Vec<Index>(Index(-1))};
+#pragma GCC unroll 16
+    for (int t = 0; t < n; ++t) now.template step<Op>(v[t], Index(t), place[t]);
+    top = now.top;
 }
 
 /// As many places as a register has lanes, as i64.

@@ -5,11 +5,8 @@
 // carry is joined to all. Every instruction set does these joins, so all get the same bits. Columns go step by step, and
 // so do products of floats everywhere: those of a block may overflow where what comes before is 0.
 #include "engine/cpu/canonical.h"
-#include "engine/cpu/kernels/fetch.h"
-#include "engine/cpu/kernels/row.h"
-#include "engine/cpu/kernels/scan_dense.h"
+#include "engine/cpu/kernels/scan_steps.h"
 #include "engine/cpu/kernels/scan_turned.h"
-#include "engine/cpu/kernels/turn.h"
 #include "engine/cpu/scan_table.h"
 
 namespace mercer::MERCER_ISA {
@@ -244,10 +241,10 @@ void running(const cpu::RunningArgs& args) {
 }
 
 template <class T>
-void standing(const void* from, const void* extrema, int64_t n, int64_t first,
-              const int64_t* __restrict place, int64_t none, int64_t* __restrict index) {
+void standing(const void* from, const void* extrema, int64_t n, int64_t first, int64_t none,
+              int64_t* __restrict index) {
     const T *x = static_cast<const T*>(from), *y = static_cast<const T*>(extrema);
-    for (int64_t k = 0; k < n; ++k) index[k] = is_it(x[k], y[k]) ? first + place[k] : none;
+    for (int64_t k = 0; k < n; ++k) index[k] = is_it(x[k], y[k]) ? first + k : none;
 }
 
 // Neighbouring lines step by step, their state in the first-level cache.
@@ -276,81 +273,55 @@ void recurrence_columns(const cpu::RecurrenceArgs& args) {
     if (args.stream) stream_fence();
 }
 
-// `count` rows of n of each operand: as many as a register has lanes, by squares that are turned in registers.
-// step(v, now, before, state) takes `now` steps, after `before` others, and leaves the results in the last operand's v.
-template <int operands, class T, class Step>
-MERCER_INLINE void step_rows(const void* const (&from)[operands], int64_t n, int64_t count,
-                             bool reverse, bool stream, void* to, T start, Step step) {
-    constexpr int lanes = Vec<T>::lanes, line = int(64 / sizeof(T));
-    alignas(64) T near[part_of_line<T> ? lanes * line : 1];  // a line of each row
-    int64_t k0 = for_dense<T>(n, [&](auto width) MERCER_STEP {
-        int64_t k = 0;
-        for (; k + lanes <= count; k += lanes) {
-            Vec<T> v[operands][width.value], state(start);
-            for (int o = 0; o < operands; ++o)
-                load_dense(static_cast<const T*>(from[o]) + k * width.value, v[o]);
-            step(v, width.value, 0, state);
-            store_dense(v[operands - 1], static_cast<T*>(to) + k * width.value);
-        }
-        return k;
-    });
-    for (; k0 < count; k0 += lanes) {
-        const int rows = int(count - k0 < lanes ? count - k0 : lanes);
-        Vec<T> state(start);
-        for (int64_t i = 0; i < n; i += lanes) {
-            const int now = int(n - i < lanes ? n - i : lanes);
-            const int64_t first = k0 * n + (reverse ? n - i - now : i);
-            Vec<T> v[operands][lanes];
-            for (int o = 0; o < operands; ++o) {
-#pragma GCC unroll 16
-                for (int r = 0; r < lanes; ++r) {
-                    const T* row = static_cast<const T*>(from[o]) + first + (r < rows ? r : 0) * n;
-                    fetch_beyond(row);
-                    v[o][r] = now == lanes ? Vec<T>::load(row) : Vec<T>::load(row, now, T(0));
-                }
-                turn<lanes>(v[o]);
-            }
-            step(v, now, i, state);
-            Vec<T>(&done)[lanes] = v[operands - 1];
-            turn<lanes>(done);
-            T* const out = static_cast<T*>(to) + first;
-            if (part_of_line<T> && stream && rows == lanes) {
-                const int at = int(first % line);
-                for (int r = 0; r < lanes; ++r) done[r].store(near + r * line + at);
-                if (at == (reverse ? 0 : line - lanes))
-                    stream_lines<lanes, line>(near, out - at, n);
-                continue;
-            }
-            for (int r = 0; r < rows; ++r) put(done[r], out + r * n, now, stream);
-        }
-    }
-    if (stream) stream_fence();
+// Rows of n, or planes, n × inner: lines of n·inner elements.
+template <class T, int operands, class State, class Step>
+MERCER_INLINE void step_planes(const void* const (&from)[operands], const StepLines& l, void* out,
+                               Places<T>* places, const State& start, Step step) {
+    if (l.inner == 1)
+        step_lines<1, operands, T>(from, l, out, places, start, step);
+    else
+        step_lines<cpu::plane_columns, operands, T>(from, l, out, places, start, step);
 }
 
 template <class T>
-void recurrence_rows(const cpu::RecurrenceArgs& args) {
-    step_rows<2>({args.a, args.b}, args.n, args.count, args.reverse, args.stream, args.out, T(0),
-                 [&]<int n>(Vec<T>(&v)[2][n], int now, int64_t before, Vec<T>& h)
-                     MERCER_STEP { recur(v[0], v[1], now, before, args.reverse, h); });
+void recurrence_planes(const cpu::RecurrenceArgs& args) {
+    const StepLines l{args.n * args.a_inner, args.a_inner, args.count, args.reverse, args.stream};
+    step_planes<T, 2>({args.a, args.b}, l, args.out, nullptr, Vec<T>(T(0)),
+                      [](auto& v, auto&, int e, int64_t t, Vec<T>& h) MERCER_STEP {
+                          h = t ? v[0][e] * h + v[1][e] : v[1][e];
+                          v[1][e] = h;
+                      });
 }
-template <class T>
-void product_rows(const cpu::ScanArgs& args) {
-    if (args.count == 1) {  // nothing to fill a register with
+template <class Op, class T>
+void planes(const cpu::ScanArgs& args) {
+    if (args.count == 1 && args.inner == 1) {  // nothing to fill a register with
         const T* x = static_cast<const T*>(args.x);
-        T *out = static_cast<T*>(args.out), y = T(1);
+        T* out = static_cast<T*>(args.out);
+        Vec<T> y(Op::template identity<T>);
         for (int64_t i = 0; i < args.n; ++i) {
             const int64_t at = args.reverse ? args.n - 1 - i : i;
-            const T before = y;
-            y = y * x[at];
-            out[at] = args.exclusive ? before : y;
+            Vec<T> v(x[at]);
+            join_on<Op>(v, args.exclusive, y);
+            out[at] = number(v);
         }
         return;
     }
-    step_rows<1>({args.x}, args.n, args.count, args.reverse, args.stream, args.out, T(1),
-                 [&]<int n>(Vec<T>(&v)[1][n], int now, int64_t, Vec<T>& y) MERCER_STEP {
-                     for (int s = 0; s < now; ++s)
-                         multiply_on(v[0][args.reverse ? now - 1 - s : s], args.exclusive, y);
-                 });
+    const StepLines l{args.n * args.inner, args.inner, args.count, args.reverse, args.stream};
+    step_planes<T, 1>({args.x}, l, args.out, nullptr, Vec<T>(Op::template identity<T>),
+                      [&](auto& v, auto&, int e, int64_t, Vec<T>& y)
+                          MERCER_STEP { join_on<Op>(v[0][e], args.exclusive, y); });
+}
+template <class Op, class T>
+void running_planes(const cpu::RunningArgs& args) {
+    using Index = typename IntOf<T>::type;
+    const StepLines l{args.n * args.inner, args.inner, args.count, args.reverse, args.stream};
+    Places<T> places(l, args.index);
+    step_planes<T, 1>({args.x}, l, args.out, &places,
+                      Running<T>{Vec<T>(Op::template identity<T>), Vec<Index>(Index(-1))},
+                      [&](auto& v, auto& place, int e, int64_t t, Running<T>& now) MERCER_STEP {
+                          const int64_t at = args.reverse ? args.n - 1 - t : t;
+                          now.template step<Op>(v[0][e], Index(at), place[e]);
+                      });
 }
 
 #define MERCER_ALL(kernel, Op) \
@@ -360,17 +331,17 @@ void product_rows(const cpu::ScanArgs& args) {
 
 extern const cpu::ScanTable scan_table = {
     {MERCER_ALL(rows, SumOp),
-     {product_rows<float>, product_rows<double>, rows<ProdOp, int32_t>, rows<ProdOp, int64_t>},
+     {planes<ProdOp, float>, planes<ProdOp, double>, rows<ProdOp, int32_t>, rows<ProdOp, int64_t>},
      MERCER_ALL(rows, MaxOp),
      MERCER_ALL(rows, MinOp)},
-    {MERCER_ALL(columns, SumOp), MERCER_ALL(columns, ProdOp), MERCER_ALL(columns, MaxOp),
-     MERCER_ALL(columns, MinOp)},
+    {MERCER_ALL(columns, SumOp), MERCER_ALL(columns, ProdOp)},
+    {MERCER_ALL(planes, SumOp), MERCER_ALL(planes, ProdOp)},
     {MERCER_ALL(rows_turned, SumOp), MERCER_ALL(rows_turned, ProdOp)},
     {MERCER_ALL(running, MaxOp), MERCER_ALL(running, MinOp)},
     {MERCER_ALL(extrema_turned, MaxOp), MERCER_ALL(extrema_turned, MinOp)},
-    {MERCER_ALL(running_dense, MaxOp), MERCER_ALL(running_dense, MinOp)},
+    {MERCER_ALL(running_planes, MaxOp), MERCER_ALL(running_planes, MinOp)},
     {standing<float>, standing<double>, standing<int32_t>, standing<int64_t>},
-    {recurrence_rows<float>, recurrence_rows<double>},
+    {recurrence_planes<float>, recurrence_planes<double>},
     {recurrence_columns<float>, recurrence_columns<double>},
     {recurrence_turned<float>, recurrence_turned<double>}};
 

@@ -3,25 +3,12 @@
 #pragma once
 
 #include "engine/cpu/canonical.h"
-#include "engine/cpu/kernels/row.h"
-#include "engine/cpu/kernels/run_steps.h"
-#include "engine/cpu/kernels/stream_lines.h"
-#include "engine/cpu/kernels/turn.h"
+#include "engine/cpu/kernels/scan_steps.h"
 #include "engine/cpu/scan_table.h"
 
 namespace mercer::MERCER_ISA {
 
 inline constexpr int scan_block = 16;
-
-/// to[c] = from[c], c < count; past the caches if `stream`.
-template <class T>
-MERCER_INLINE void copy_row(const T* from, int count, bool stream, T* to) {
-    constexpr int lanes = Vec<T>::lanes;
-    int c = 0;
-    if (stream)
-        for (; c + lanes <= count; c += lanes) Vec<T>::load(from + c).stream(to + c);
-    for (; c < count; ++c) to[c] = from[c];
-}
 
 /// v[j], the j-th of `now` steps in the order of the scan, of each of `rows` rows: to out, rows `apart` elements from each
 /// other; past the caches if `stream`.
@@ -95,11 +82,11 @@ MERCER_INLINE void load_steps(const T* x, int64_t inner, int64_t n, int64_t at, 
     }
 }
 
-/// y ← y·x, and in place of x it, or what it was before.
-template <class T>
-MERCER_INLINE void multiply_on(Vec<T>& x, bool exclusive, Vec<T>& y) {
+/// y ← y ∘ x, and in place of x it, or what it was before.
+template <class Op, class T>
+MERCER_INLINE void join_on(Vec<T>& x, bool exclusive, Vec<T>& y) {
     const Vec<T> before = y;
-    y = y * x;
+    y = Op::join(y, x);
     x = exclusive ? before : y;
 }
 
@@ -119,7 +106,7 @@ MERCER_INLINE void scan_turned(const cpu::ScanArgs& args) {
             if constexpr (std::is_same_v<Op, ProdOp> && std::is_floating_point_v<T>) {
                 Vec<T> y = Vec<T>::load(within + c);
 #pragma GCC unroll 16
-                for (int j = 0; j < scan_block; ++j) multiply_on(v[j], args.exclusive, y);
+                for (int j = 0; j < scan_block; ++j) join_on<Op>(v[j], args.exclusive, y);
                 y.store(within + c);
             } else {
 #pragma GCC unroll 4
@@ -170,7 +157,7 @@ MERCER_INLINE void running_turned(const cpu::RunningArgs& args) {
             load_steps<reverse>(static_cast<const T*>(args.x) + c, args.inner, args.n, at, now,
                                 rows, none, v);
             Vec<T> now_top = Vec<T>::load(top + c);
-            run_steps<Op>(v, place, now_top, false);
+            run_steps<Op>(v, place, now_top);
             now_top.store(top + c);
             const int64_t to = c * args.out_inner + low;
             store_turned(v, now, rows, reverse, args.stream, static_cast<T*>(args.out) + to,
