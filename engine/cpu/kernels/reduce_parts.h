@@ -93,15 +93,20 @@ MERCER_INLINE void turned_rows(const T* x, int64_t n, int64_t step, int64_t coun
     else
         spaced_rows<short_row>(x, n, step, k, count, body);
 }
+/// join(part[j], part[j + h], h + j) for h = … 2, 1: the tree of a run of n ≤ most elements, whose result part[0] becomes.
+template <int most, class Part, class Join>
+MERCER_INLINE void join_few(Part (&part)[most], int n, Join join) {
+    for (int h = most / 2; h >= 1; h /= 2) {
+        for (int j = 0; j < h && j + h < n; ++j) join(part[j], part[j + h], h + j);
+        n = n < h ? n : h;
+    }
+}
 /// The join of prepare(v[i]), i < n, as joined_run joins one row.
 template <class Op, class T, int most, class Prepare>
 MERCER_INLINE Vec<T> joined_turned(const Vec<T> (&v)[most], int n, Prepare prepare) {
     Vec<T> part[most];
     for (int i = 0; i < n; ++i) part[i] = Op::join(Vec<T>(Op::template identity<T>), prepare(v[i]));
-    for (int h = most / 2; h >= 1; h /= 2) {
-        for (int j = 0; j < h && j + h < n; ++j) part[j] = Op::join(part[j], part[j + h]);
-        n = n < h ? n : h;
-    }
+    join_few(part, n, [](Vec<T>& a, Vec<T> b, int) MERCER_STEP { a = Op::join(a, b); });
     return part[0];
 }
 
@@ -125,10 +130,27 @@ struct Columns {
 
     /// Joins the columns into buffer[0, cols). The buffer holds 8 · width elements.
     MERCER_INLINE void join(T* buffer) const {
-        if (cols > narrow)
+        if (n > 0 && n <= short_row)
+            few(buffer);
+        else if (cols > narrow)
             tree(0, 1, buffer);
         else
             stream(buffer);
+    }
+
+    // Few rows are a canonical lane each.
+    void few(T* to) const {
+        for_run<T>(cols, [&](int64_t c, int count) MERCER_STEP {
+            Vec<T> part[short_row];
+            for (int i = 0; i < n; ++i) {
+                fetch_beyond(x + i * stride + c);
+                part[i] =
+                    add(Vec<T>(Op::template identity<T>), load(x + i * stride + c, count, T(0)), c);
+            }
+            join_few(part, int(n),
+                     [](Vec<T>& a, Vec<T> b, int) MERCER_STEP { a = Op::join(a, b); });
+            store(part[0], to + c, count);
+        });
     }
 
     // Wide rows are read whole, one canonical lane (rows j, j + 64, …) after the other; lanes are visited in the order of

@@ -191,6 +191,21 @@ void columns(const cpu::ReduceArgs& args) {
     const Lanes<T> by(args.n);
     const Results<T> results(args);
     const Vec<T> size(T(args.n));
+    if (args.n <= short_row)  // each a canonical lane
+        return for_run<T>(args.count, [&](int64_t c, int count) MERCER_STEP {
+            const T* const x = static_cast<const T*>(args.x) + c;
+            const Vec<T> p = load(x, count, T(0));
+            Moments<T> y[short_row];
+            for (int i = 0; i < args.n; ++i) {
+                fetch_beyond(x + i * args.stride);
+                const Vec<T> d = load(x + i * args.stride, count, T(0)) - p;
+                y[i] = {d, d - d};  // NaN of what is not finite
+            }
+            join_few(y, int(args.n), [&](Moments<T>& a, const Moments<T>& b, int k) MERCER_STEP {
+                a.join(b, Vec<T>(by.ratio[k]), Vec<T>(by.weight[k]));
+            });
+            results.put(c, count, p, y[0].sum / size, y[0].squares);
+        });
     alignas(64) T p[width];
     alignas(64) T all[Block<T>::buffer_size];
     for (int64_t c = 0; c < args.count; c += width) {
