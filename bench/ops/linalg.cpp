@@ -1,5 +1,10 @@
 // Factorisations and solves: large ones, and many small ones.
 #include "engine/ops/linalg.h"
+
+#include <memory>
+
+#include "autograd/functions.h"
+#include "autograd/tape.h"
 #include "bench/ops/ops.h"
 
 namespace mercer::bench {
@@ -62,6 +67,18 @@ void add_ops_linalg() {
         [](const Tensor& a, const Tensor& b) { return solve_spd(a, b); });
     add("inverse/1024", 2 * n3, big, {1}, false,
         [](const Tensor& a, const Tensor&) { return inverse(a); });
+    for (const auto& [a, b] : {std::pair{Shape{512, 512}, Shape{512, 1}},
+                               std::pair{Shape{100, 64, 64}, Shape{100, 64, 64}}}) {
+        const double order = double(a.back()), all = double(count(a)) * order;
+        const auto tape = std::make_shared<Tape>();
+        add(a.rank() == 2 ? "solve/512x1 fwdbwd" : "solve/100x64x64 fwdbwd",
+            2 * all / 3 + 6 * double(count(b)) * order, a, b, false,
+            [tape](const Tensor& x, const Tensor& y) {
+                tape->reset();
+                const Var v[] = {tape->watch(x), tape->watch(y)};
+                return tape->gradient(solve(v[0], v[1]), v, {.cotangents = {y}});
+            });
+    }
     const auto eigen = [](const Tensor& a, const Tensor&) { return eigh(a).first; };
     for (const Shape& shape : {Shape{256, 256}, big, Shape{512, 64, 64}, many}) {
         const double order = double(shape.back()), count = double(mercer::count(shape));

@@ -74,10 +74,14 @@ void solve_triangular(int64_t n, int64_t k, MatrixView<const T> t, bool lower, b
 }
 
 template <class T>
-void lu_solve(int64_t n, int64_t k, const T* factors, const int64_t* pivots, T* b) {
-    exchange_rows(k, b, k, pivots, n);
-    solve_triangular<T>(n, k, {factors, n, 1}, true, true, {b, k, 1}, false);
-    solve_triangular<T>(n, k, {factors, n, 1}, false, false, {b, k, 1}, false);
+void lu_solve(int64_t n, int64_t k, const T* factors, const int64_t* pivots, bool transposed,
+              T* b) {
+    MatrixView<const T> lu{factors, n, 1};
+    if (transposed) std::swap(lu.row, lu.col);  // Uᵀ Lᵀ P
+    if (!transposed) exchange_rows(k, b, k, pivots, n);
+    solve_triangular<T>(n, k, lu, true, !transposed, {b, k, 1});
+    solve_triangular<T>(n, k, lu, false, transposed, {b, k, 1});
+    if (transposed) exchange_rows(k, b, k, pivots, n, true);
 }
 
 template <class T>
@@ -105,7 +109,7 @@ void lu_inverse(int64_t n, const T* factors, const int64_t* pivots, T* inverse) 
 #define MERCER_FACTOR(T)                                                                 \
     template void solve_triangular<T>(int64_t, int64_t, MatrixView<const T>, bool, bool, \
                                       MatrixView<T>, bool);                              \
-    template void lu_solve<T>(int64_t, int64_t, const T*, const int64_t*, T*);           \
+    template void lu_solve<T>(int64_t, int64_t, const T*, const int64_t*, bool, T*);     \
     template void lu_inverse<T>(int64_t, const T*, const int64_t*, T*);
 MERCER_FACTOR(float)
 MERCER_FACTOR(double)

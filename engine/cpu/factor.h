@@ -24,9 +24,9 @@ void solve_triangular(int64_t n, int64_t k, MatrixView<const T> t, bool lower, b
 template <class T>
 int64_t lu(int64_t n, T* a, int64_t* pivots);
 
-/// b ← a⁻¹ b for n×k, contiguous, a as lu left it. 2n²k flops.
+/// b ← a⁻¹ b (a⁻ᵀ b if `transposed`) for n×k, contiguous, a as lu left it. 2n²k flops.
 template <class T>
-void lu_solve(int64_t n, int64_t k, const T* factors, const int64_t* pivots, T* b);
+void lu_solve(int64_t n, int64_t k, const T* factors, const int64_t* pivots, bool transposed, T* b);
 
 /// a⁻¹, n×n, contiguous, from what lu left. 4n³/3 flops.
 template <class T>

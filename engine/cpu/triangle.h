@@ -36,10 +36,12 @@ MatrixView<T> at(MatrixView<T> x, int64_t i, int64_t j) {
     return {x.data + i * x.row + j * x.col, x.row, x.col};
 }
 
-/// Row i changes places with row pivots[i], i ascending.
+/// Row i changes places with row pivots[i], i ascending (descending: `back`).
 template <class T>
-void exchange_rows(int64_t columns, T* a, int64_t row, const int64_t* pivots, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) {
+void exchange_rows(int64_t columns, T* a, int64_t row, const int64_t* pivots, int64_t count,
+                   bool back = false) {
+    for (int64_t step = 0; step < count; ++step) {
+        const int64_t i = back ? count - 1 - step : step;
         if (pivots[i] == i) continue;
         T *one = a + i * row, *other = a + pivots[i] * row, *const end = one + columns;
         for (; end - one >= line<T>; one += line<T>, other += line<T>) {

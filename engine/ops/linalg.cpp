@@ -63,24 +63,31 @@ void for_batch(int64_t batch, int64_t cost, const char* operation, const char* c
                                             ")");
 }
 
-// body(i, factors, pivots) for every matrix of a contiguous batch; a becomes its factors. Or, of tiny ones,
-// x = a⁻¹·right (n × k each, all row-major), `right` read to a tile by begin(first, count, tile).
+/// Matrices whose solutions go by tiles, too.
+template <class T>
+bool are_tiny(int64_t n, int64_t k, int64_t batch) {
+    return are_tiny(n, batch) && n * k * int64_t(sizeof(T)) <= 512;
+}
+
+// body(i, factors, pivots) for every matrix of a contiguous batch; a becomes its factors, and `kept` its pivots, if they
+// are to be. Or, of tiny ones, x = a⁻¹·right (n × k each, all row-major), `right` read to a tile by begin(first, count, tile).
 template <class T, class Body, class Begin>
-void factored(const char* operation, const Tensor& a, int64_t k, Body body, const Tensor& x,
-              Begin begin) {
+void factored(const char* operation, const Tensor& a, const Tensor& kept, int64_t k, Body body,
+              const Tensor& x, Begin begin) {
     const int64_t n = a.size(-1), batch = a.count() / (n * n);
     T* const all = static_cast<T*>(a.raw());
     for_batch(
         batch, n * n * (n + 2 * k) / 8, operation, "is singular or not finite",
         [&](int64_t i) {
             Scratch scratch;
-            int64_t* pivots = scratch.take<int64_t>(n);
+            int64_t* const pivots = kept.defined() ? static_cast<int64_t*>(kept.raw()) + i * n
+                                                   : scratch.take<int64_t>(n);
             T* const factors = all + i * n * n;
             if (const int64_t column = cpu::lu(n, factors, pivots)) return column;
             body(i, factors, pivots);
             return int64_t{0};
         },
-        are_tiny(n, batch) && n * k * int64_t(sizeof(T)) <= 512,
+        are_tiny<T>(n, k, batch),
         [&](int64_t first, int64_t count) {
             Scratch scratch;
             T *matrices = scratch.take<T>(n * n * count), *right = scratch.take<T>(n * k * count);
@@ -163,25 +170,34 @@ Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) 
     return x;
 }
 
-Tensor Solve::forward(const Attrs&, std::span<const Tensor> in) {
+Tensors<3> Solve::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     const Shape batch = batch_of(name, in[0], in[1]);
     const int64_t n = in[0].size(-1), k = in[1].size(-1);
     const Tensor x = broadcast_to(in[1], joined(batch, {n, k})).clone();
-    if (x.count() == 0) return x;
+    if (x.count() == 0) return {x, {}, {}};
+    Tensor factors = in[2], pivots = in[3];
     visit_floating(x.dtype(), [&]<class T>(T) {
-        factored<T>(
-            name, broadcast_to(in[0], joined(batch, {n, n})).clone(), k,
-            [&](int64_t i, const T* factors, const int64_t* pivots) {
-                cpu::lu_solve(n, k, factors, pivots, static_cast<T*>(x.raw()) + i * n * k);
-            },
-            x,
-            [&](int64_t first, int64_t some, T* to) {
-                const T* const from = static_cast<T*>(x.raw()) + first * n * k;
-                cpu::read_tile<T>(n, k, some, {from, k, 1, n * k}, to);
+        const auto solve = [&](int64_t i, const T* lu, const int64_t* exchanges) {
+            cpu::lu_solve(n, k, lu, exchanges, attrs.transposed,
+                          static_cast<T*>(x.raw()) + i * n * k);
+        };
+        const int64_t matrices = count(batch);
+        if (factors.defined())
+            return for_batch(matrices, n * n * k / 4, name, "", [&](int64_t i) {
+                solve(i, static_cast<const T*>(factors.raw()) + i * n * n,
+                      static_cast<const int64_t*>(pivots.raw()) + i * n);
+                return int64_t{0};
             });
+        const Tensor a = broadcast_to(in[0], joined(batch, {n, n})).clone();
+        if (!are_tiny<T>(n, k, matrices))
+            factors = a, pivots = Tensor::empty(joined(batch, {n}), DType::i64);
+        factored<T>(name, a, pivots, k, solve, x, [&](int64_t first, int64_t some, T* to) {
+            const T* const from = static_cast<T*>(x.raw()) + first * n * k;
+            cpu::read_tile<T>(n, k, some, {from, k, 1, n * k}, to);
+        });
     });
-    return x;
+    return {x, factors, pivots};
 }
 
 Tensor Inverse::forward(const Attrs&, std::span<const Tensor> in) {
@@ -192,7 +208,7 @@ Tensor Inverse::forward(const Attrs&, std::span<const Tensor> in) {
     if (x.count() == 0) return x;
     visit_floating(x.dtype(), [&]<class T>(T) {
         factored<T>(
-            name, in[0].clone(), n,
+            name, in[0].clone(), {}, n,
             [&](int64_t i, const T* factors, const int64_t* pivots) {
                 cpu::lu_inverse(n, factors, pivots, static_cast<T*>(x.raw()) + i * n * n);
             },
@@ -234,7 +250,11 @@ Tensor inverse(const Tensor& a) { return compute<Inverse>({}, {&a, 1}); }
 Tensor triangular_solve(const Tensor& t, const Tensor& b, bool lower, bool transposed) {
     return compute<TriangularSolve>({lower, transposed}, {t, b});
 }
-Tensor solve(const Tensor& a, const Tensor& b) { return compute<Solve>({}, {a, b}); }
+Tensor solve_factored(const Tensor& a, const Tensor& b, const Tensor& factors, const Tensor& pivots,
+                      bool transposed) {
+    return compute<Solve>({transposed}, {a, b, factors, pivots})[0];
+}
+Tensor solve(const Tensor& a, const Tensor& b) { return solve_factored(a, b, {}, {}, false); }
 std::pair<Tensor, Tensor> eigh(const Tensor& a) { return paired(Eigh::forward({}, {&a, 1})); }
 
 }  // namespace mercer

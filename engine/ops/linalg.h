@@ -11,8 +11,16 @@ MERCER_OPERATION(Cholesky, "cholesky", Tensor, output_bit)
 /// op(T)·X = B.
 MERCER_OPERATION_ON(SolvedFor, TriangularSolve, "triangular_solve", Tensor, bool lower, transposed;)
 
-/// A·X = B by LU with partial pivoting.
-MERCER_OPERATION_ON(SolvedFor, Solve, "solve", Tensor)
+/// op(A)·X = B by LU with partial pivoting. Inputs: A, B and, where they are known, results 1 and 2: A's factors and exchanges,
+/// as cpu::lu() leaves them. Undefined of tiny matrices, which are factored again.
+struct SolvedByFactors : SolvedFor {
+    static constexpr unsigned needs(unsigned wanted) {
+        return SolvedFor::needs(wanted) | output_bit_of(1) | output_bit_of(2);
+    }
+};
+MERCER_OPERATION_ON(SolvedByFactors, Solve, "solve", Tensors<3>, bool transposed;)
+MERCER_API Tensor solve_factored(const Tensor& a, const Tensor& b, const Tensor& factors,
+                                 const Tensor& pivots, bool transposed);
 
 /// A⁻¹ by LU.
 MERCER_OPERATION(Inverse, "inverse", Tensor, output_bit)

@@ -15,6 +15,12 @@ void Cholesky::vjp(Vjp<X>& c) {
     c.give(0, (s + transpose(s)) * 0.5);
 }
 
+/// What op(A)⁻ᵀX̄ = B̄ makes of the coefficients: −B̄ Xᵀ, or its transpose.
+template <class X>
+X coefficients_of(const X& gb, const X& x, bool transposed) {
+    return -(transposed ? matmul(x, transpose(gb)) : matmul(gb, transpose(x)));
+}
+
 /// B̄ = op(T)⁻ᵀ X̄; T̄ = −B̄ Xᵀ (or its transpose) on the triangle.
 template <class X>
 void TriangularSolve::vjp(Vjp<X>& c) {
@@ -22,17 +28,20 @@ void TriangularSolve::vjp(Vjp<X>& c) {
     const X gb = triangular_solve(c.in(0), c.g(), attrs.lower, !attrs.transposed);
     if (c.wants(1)) c.give(1, sum_to(gb, c.in_shape(1)));
     if (!c.wants(0)) return;
-    const X x = c.out();
-    const X gt = attrs.transposed ? matmul(x, transpose(gb)) : matmul(gb, transpose(x));
-    c.give(0, sum_to(-(attrs.lower ? tril(gt) : triu(gt)), c.in_shape(0)));
+    const X gt = coefficients_of(gb, c.out(), attrs.transposed);
+    c.give(0, sum_to(attrs.lower ? tril(gt) : triu(gt), c.in_shape(0)));
 }
 
-/// B̄ = A⁻ᵀ X̄; Ā = −B̄ Xᵀ.
+/// B̄ = op(A)⁻ᵀ X̄; Ā = −B̄ Xᵀ, or its transpose.
 template <class X>
 void Solve::vjp(Vjp<X>& c) {
-    const X gb = solve(transpose(c.in(0)), c.g());
+    const bool transposed = c.template attrs<Attrs>().transposed;
+    const Tensor factors = c.out_value(1);
+    const X gb = factors.defined()
+                     ? solve_factored(c.in(0), c.g(), factors, c.out_value(2), !transposed)
+                     : solve(transpose(c.in(0)), c.g());
     if (c.wants(1)) c.give(1, sum_to(gb, c.in_shape(1)));
-    if (c.wants(0)) c.give(0, sum_to(-matmul(gb, transpose(c.out())), c.in_shape(0)));
+    if (c.wants(0)) c.give(0, sum_to(coefficients_of(gb, c.out(), transposed), c.in_shape(0)));
 }
 
 /// Ā = −Yᵀ Ȳ Yᵀ, Y = A⁻¹.

@@ -7,10 +7,12 @@
 #include <string>
 
 #include "autograd/functions.h"
+#include "autograd/gradcheck.h"
 #include "autograd/tape.h"
 #include "engine/error.h"
 #include "engine/random.h"
 #include "tests/support/bits.h"
+#include "tests/support/every_isa.h"
 #include "tests/support/message.h"
 
 using namespace mercer;
@@ -134,4 +136,40 @@ TEST_CASE("a million nodes: no recursion, linear time, and only the last piece f
     CHECK(backward < 40 * backward_small);
     CHECK(freed < 40 * freed_small + 0.01);
     MESSAGE("a million nodes: backward " << backward << " s, freed in " << freed << " s");
+}
+
+TEST_CASE("the gradient of a solution goes through the factors of its value") {
+    // Rows that exchange at every step; batches that are broadcast.
+    const auto shifted = [](Shape shape) {
+        const int64_t n = shape.back();
+        return roll(
+            randn(Key{7, 1}, shape, DType::f64) * 0.1 + Tensor::eye(n, -1, DType::f64) * 3.0,
+            n / 3 + 1, -2);
+    };
+    on_every_isa([&] {
+        for (const auto& [a, b] :
+             std::vector<std::pair<Tensor, Shape>>{{shifted({5, 5}), {5, 1}},
+                                                   {shifted({3, 70, 70}), {70, 4}},
+                                                   {shifted({9, 9}), {2, 9, 40}},
+                                                   {shifted({200, 200}), {200, 3}}}) {
+            Tape tape;
+            const Var x = tape.watch(a), y = tape.watch(randn(Key{7, 2}, b, DType::f64)),
+                      z = solve(x, y);
+            CHECK(tape.operation(0).saved_values == 4);  // and not factored again
+            const Tensor g = randn(Key{7, 3}, z.shape(), DType::f64);
+            const auto [da, db] = tape.gradient(z, {x, y}, {.retain = true, .cotangents = {g}});
+            const Tensor each = matmul(transpose(inverse(a)), g);
+            const auto apart = [](const Tensor& u, const Tensor& v) {
+                return max(abs(u - v)).item<double>() / max(abs(v)).item<double>();
+            };
+            CHECK(apart(db, sum_to(each, b)) < 1e-13);
+            CHECK(apart(da, sum_to(-matmul(each, transpose(z.value())), a.shape())) < 1e-13);
+            const auto [ra, rb] = tape.gradient(z, {x, y}, CreateGraph{{g}});
+            CHECK(difference(ra.value(), da) == "");
+            CHECK(difference(rb.value(), db) == "");
+        }
+        const auto f = [](std::span<const Var> v) { return solve(v[0], v[1]); };
+        const std::vector<Tensor> inputs{shifted({2, 5, 5}), randn(Key{7, 4}, {2, 5, 3}, DType::f64)};
+        CHECK(gradcheck(f, inputs).failure == "");
+    });
 }
