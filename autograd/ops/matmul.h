@@ -7,6 +7,7 @@
 namespace mercer {
 
 /// matmul whose sums, and those of its gradients, have that order.
+MERCER_API Var dot(const Var& a, const Var& b, unsigned axes);
 MERCER_API Var matmul_in(cpu::Order order, const Var& a, const Var& b);
 
 }  // namespace mercer

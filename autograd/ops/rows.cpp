@@ -21,6 +21,7 @@ Var embedding(const Var& table, const Tensor& ids, int64_t padding) {
     return record<Embedding>({table.size(0), padding}, {&table, &at});
 }
 
+Var dot(const Var& a, const Var& b, unsigned axes) { return record<Dot>({axes, false}, {&a, &b}); }
 Var matmul(const Var& a, const Var& b) { return matmul_in(cpu::Order::by_shape, a, b); }
 
 Var matmul_in(cpu::Order order, const Var& a, const Var& b) {

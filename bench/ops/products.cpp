@@ -61,6 +61,15 @@ void add_ops_products() {
         [](const Tensor& a, const Tensor& b) {
             return einsum("bthd,bshd->bhts", std::vector<Tensor>{a, b});
         });
+    const double all = 4096 * 1024.0;
+    add("einsum/ij,ij->i 4096x1024", {4096, 1024}, {4096, 1024}, 2 * all, 2 * all,
+        [](const Tensor& a, const Tensor& b) {
+            return einsum("ij,ij->i", std::vector<Tensor>{a, b});
+        });
+    add("einsum/ij,ij->j 4096x1024", {4096, 1024}, {4096, 1024}, 2 * all, 2 * all,
+        [](const Tensor& a, const Tensor& b) {
+            return einsum("ij,ij->j", std::vector<Tensor>{a, b});
+        });
     add("einsum/ijk->j 128x256x128", {128, 256, 128}, {1}, 0, 128 * 256 * 128.0,
         [](const Tensor& a, const Tensor&) { return einsum("ijk->j", std::vector<Tensor>{a}); });
 }

@@ -6,12 +6,14 @@
 #include <map>
 #include <string>
 
+#include "engine/cpu/layout.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"
 #include "engine/ops/channel.h"
 #include "engine/ops/loss_rows.h"
 #include "engine/ops/losses.h"
+#include "engine/ops/matmul.h"
 #include "engine/ops/norm.h"
 #include "engine/ops/require.h"
 #include "engine/shown.h"

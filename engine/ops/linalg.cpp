@@ -63,31 +63,27 @@ void for_batch(int64_t batch, int64_t cost, const char* operation, const char* c
                                             ")");
 }
 
-/// Matrices whose solutions go by tiles, too.
-template <class T>
-bool are_tiny(int64_t n, int64_t k, int64_t batch) {
-    return are_tiny(n, batch) && n * k * int64_t(sizeof(T)) <= 512;
-}
-
-// body(i, factors, pivots) for every matrix of a contiguous batch; a becomes its factors, and `kept` its pivots, if they
-// are to be. Or, of tiny ones, x = a⁻¹·right (n × k each, all row-major), `right` read to a tile by begin(first, count, tile).
+// body(i, factors, pivots) for every matrix of a contiguous batch; a becomes its factors, the result their pivots. Or, of
+// tiny ones, undefined and x = a⁻¹·right (n × k each, all row-major), `right` read to a tile by begin(first, count, tile).
 template <class T, class Body, class Begin>
-void factored(const char* operation, const Tensor& a, const Tensor& kept, int64_t k, Body body,
-              const Tensor& x, Begin begin) {
+Tensor factored(const char* operation, const Tensor& a, int64_t k, Body body, const Tensor& x,
+                Begin begin) {
     const int64_t n = a.size(-1), batch = a.count() / (n * n);
+    const bool tiny = are_tiny(n, batch) && n * k * int64_t(sizeof(T)) <= 512;
+    const Tensor all_pivots = tiny ? Tensor() : Tensor::empty({batch, n}, DType::i64);
     T* const all = static_cast<T*>(a.raw());
     for_batch(
         batch, n * n * (n + 2 * k) / 8, operation, "is singular or not finite",
         [&](int64_t i) {
             Scratch scratch;
-            int64_t* const pivots = kept.defined() ? static_cast<int64_t*>(kept.raw()) + i * n
-                                                   : scratch.take<int64_t>(n);
+            int64_t* const pivots =
+                tiny ? scratch.take<int64_t>(n) : static_cast<int64_t*>(all_pivots.raw()) + i * n;
             T* const factors = all + i * n * n;
             if (const int64_t column = cpu::lu(n, factors, pivots)) return column;
             body(i, factors, pivots);
             return int64_t{0};
         },
-        are_tiny<T>(n, k, batch),
+        tiny,
         [&](int64_t first, int64_t count) {
             Scratch scratch;
             T *matrices = scratch.take<T>(n * n * count), *right = scratch.take<T>(n * k * count);
@@ -97,6 +93,7 @@ void factored(const char* operation, const Tensor& a, const Tensor& kept, int64_
             cpu::write_tile(n * k, count, right, static_cast<T*>(x.raw()) + first * n * k);
             return true;
         });
+    return all_pivots;
 }
 
 }  // namespace
@@ -182,20 +179,18 @@ Tensors<3> Solve::forward(const Attrs& attrs, std::span<const Tensor> in) {
             cpu::lu_solve(n, k, lu, exchanges, attrs.transposed,
                           static_cast<T*>(x.raw()) + i * n * k);
         };
-        const int64_t matrices = count(batch);
         if (factors.defined())
-            return for_batch(matrices, n * n * k / 4, name, "", [&](int64_t i) {
+            return for_batch(count(batch), n * n * k / 4, name, "", [&](int64_t i) {
                 solve(i, static_cast<const T*>(factors.raw()) + i * n * n,
                       static_cast<const int64_t*>(pivots.raw()) + i * n);
                 return int64_t{0};
             });
         const Tensor a = broadcast_to(in[0], joined(batch, {n, n})).clone();
-        if (!are_tiny<T>(n, k, matrices))
-            factors = a, pivots = Tensor::empty(joined(batch, {n}), DType::i64);
-        factored<T>(name, a, pivots, k, solve, x, [&](int64_t first, int64_t some, T* to) {
+        pivots = factored<T>(name, a, k, solve, x, [&](int64_t first, int64_t some, T* to) {
             const T* const from = static_cast<T*>(x.raw()) + first * n * k;
             cpu::read_tile<T>(n, k, some, {from, k, 1, n * k}, to);
         });
+        if (pivots.defined()) factors = a;
     });
     return {x, factors, pivots};
 }
@@ -208,7 +203,7 @@ Tensor Inverse::forward(const Attrs&, std::span<const Tensor> in) {
     if (x.count() == 0) return x;
     visit_floating(x.dtype(), [&]<class T>(T) {
         factored<T>(
-            name, in[0].clone(), {}, n,
+            name, in[0].clone(), n,
             [&](int64_t i, const T* factors, const int64_t* pivots) {
                 cpu::lu_inverse(n, factors, pivots, static_cast<T*>(x.raw()) + i * n * n);
             },

@@ -1,6 +1,8 @@
 #include "engine/ops/matmul.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <vector>
 
 #include "engine/cpu/layout.h"
@@ -8,6 +10,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/ops/require.h"
+#include "engine/parallel.h"
 #include "engine/scratch.h"
 
 namespace mercer {
@@ -124,6 +127,41 @@ Tensor Matmul::forward(const Attrs& attrs, std::span<const Tensor> x) {
     return out;
 }
 
+Tensor Dot::forward(const Attrs& attrs, std::span<const Tensor> x) {
+    const OperationScope scope(name, x);
+    const Shape shape = x[0].shape();
+    const AxesLast axes(shape, attrs.axes);
+    const Tensor out = Tensor::empty(kept_shape(shape, attrs.axes), x[0].dtype());
+    const int first = std::countr_zero(attrs.axes), last = std::bit_width(attrs.axes);
+    const int64_t k = axes.n, row = count(shape.part(last, shape.rank()));
+    if (row < 16 || last - first > std::popcount(attrs.axes) || !out.count() ||
+        !x[0].is_contiguous() || !x[1].is_contiguous()) {
+        multiply_into(reshape(out, {axes.rows, 1, 1}), reshape(axes.last(x[0]), {axes.rows, 1, k}),
+                      reshape(axes.last(x[1]), {axes.rows, k, 1}));
+        return finished(out, attrs);
+    }
+    visit_floating(out.dtype(), [&]<class T>(T) {
+        // Columns whose sums stay in L1.
+        const int64_t lanes = k < cpu::sum_lanes<T> ? 1 : cpu::sum_lanes<T>,
+                      piece = std::clamp<int64_t>(row / thread_count() / 16 * 16, 16, 256),
+                      pieces = (row + piece - 1) / piece;
+        parallel_each(axes.rows / row * pieces, grain_for(k * piece), [&](int64_t item) {
+            const int64_t outer = item / pieces * row, column = item % pieces * piece,
+                          columns = std::min(piece, row - column);
+            Scratch scratch;
+            T* const sums = scratch.take<T>(lanes * columns);
+            std::fill_n(sums, lanes * columns, T(0));
+            cpu::tiny_kernels<T>().dots(k, lanes, columns, x[0].data<T>() + outer * k + column,
+                                        x[1].data<T>() + outer * k + column, row, sums);
+            std::copy_n(sums, columns, static_cast<T*>(out.raw()) + outer + column);
+        });
+    });
+    return finished(out, attrs);
+}
+
+Tensor dot(const Tensor& a, const Tensor& b, unsigned axes) {
+    return compute<Dot>({axes, false}, {a, b});
+}
 Tensor matmul_in(cpu::Order order, const Tensor& a, const Tensor& b) {
     if (a.rank() < 1 || b.rank() < 1) product_shape(a, b);
     return promoted_matmul(a, b, [order](const Tensor& l, const Tensor& r) {

@@ -2,12 +2,16 @@
 #pragma once
 
 #include "engine/cpu/gemm.h"
-#include "engine/ops/op.h"
+#include "engine/ops/reduce.h"
 
 namespace mercer {
 
 /// Operands of rank 2 or more; the function matmul() promotes vectors.
 MERCER_OPERATION_ON(Bilinear<>, Matmul, "matmul", Tensor, cpu::Order order = cpu::Order::by_shape;)
+
+/// Σ a·b over axes of the same shape: the products of rows and columns that lie along memory, whose order of sums it has.
+MERCER_OPERATION_WITH(ReduceAttrs, Bilinear<>, Dot, "einsum", Tensor)
+MERCER_API Tensor dot(const Tensor& a, const Tensor& b, unsigned axes);
 
 /// What follows the sums of a product: a bias for each column and an activation, where given.
 struct AfterProduct {

@@ -21,4 +21,14 @@ void Matmul::vjp(Vjp<X>& c) {
         c.give(1, sum_to(product(transpose(a), c.g()), b));
 }
 
+template <class X>
+void Dot::vjp(Vjp<X>& c) {
+    for (const int i : {0, 1}) {
+        if (!c.wants(i)) continue;
+        const X other = c.in(1 - i);
+        c.give(i,
+               reshape(c.g(), kept_shape(other.shape(), c.template attrs<Attrs>().axes)) * other);
+    }
+}
+
 }  // namespace mercer

@@ -246,6 +246,13 @@ void sums(std::vector<Case>& list) {
              {"i,i->i", {"i", "i"}, "i", {{{5}}, {{5}}}},
              {"ij,jk,kl->il", {"ij", "jk", "kl"}, "il", {{{2, 3}}, {{3, 4}}, {{4, 2}}}},
              {"ij,ij,jk->k", {"ij", "ij", "jk"}, "k", {{{2, 3}}, {{2, 3}}, {{3, 2}}}},
+             // Sums along rows and down columns, of turned and broadcast operands:
+             {"ij,ij->i", {"ij", "ij"}, "i", {{{3, 17}}, {{3, 17}}}},
+             {"ij,ij->j", {"ij", "ij"}, "j", {{{17, 19}}, {{17, 19}}}},
+             {"ij,ij->", {"ij", "ij"}, "", {{{5, 7}}, {{5, 7}}}},
+             {"bij,bij->bj", {"bij", "bij"}, "bj", {{{2, 5, 33}}, {{2, 5, 33}}}},
+             {"ij,ji->j", {"ij", "ji"}, "j", {{{4, 18}, Layout::transposed}, {{18, 4}}}},
+             {"bij,bij->j", {"bij", "bij"}, "j", {{{1, 3, 16}}, {{2, 3, 16}}}},
              {"ij,jk->", {"ij", "jk"}, "", {{{2, 3}}, {{3, 2}}}},
              {"ij,jk->ik", {"ij", "jk"}, "ik", {{{3, 1}}, {{4, 2}}}},
              {"aB,Bc->ca", {"aB", "Bc"}, "ca", {{{2, 3}}, {{3, 2}}}},

@@ -10,6 +10,7 @@
 #include "engine/functions.h"
 #include "engine/random.h"
 #include "tests/support/bits.h"
+#include "tests/support/every_isa.h"
 #include "tests/support/message.h"
 
 using namespace mercer;
@@ -101,6 +102,23 @@ TEST_CASE("one matrix for many right sides") {
     CHECK(difference(triangular_solve(
                          Tensor::eye(3, 3) * broadcast_to(Tensor::full({}, 2.0), {25, 1, 1}), grid),
                      grid / 2.0) == "");
+}
+
+TEST_CASE("products summed down columns have the bits of those along rows") {
+    const auto sum_of = [](const char* equation, const Tensor& x, const Tensor& y) {
+        return einsum(equation, std::vector<Tensor>{x, y});
+    };
+    on_every_isa([&] {
+        for (const DType dtype : {DType::f32, DType::f64})
+            for (const int64_t k : {1, 7, 15, 16, 50})
+                for (const int64_t columns : {3, 16, 31, 700}) {
+                    const Tensor x = randn({2, 1}, {3, k, columns}, dtype),
+                                 y = randn({2, 2}, {3, k, columns}, dtype);
+                    const Tensor along =
+                        sum_of("bji,bji->bj", turned(x).clone(), turned(y).clone());
+                    CHECK(difference(sum_of("bij,bij->bj", x, y), along) == "");
+                }
+    });
 }
 
 TEST_CASE("the matrix that fails is named, and the others did not matter") {

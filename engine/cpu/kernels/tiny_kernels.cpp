@@ -58,6 +58,21 @@ void multiply(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c, int
 }
 
 template <class T>
+void dots(int64_t k, int64_t lanes, int64_t columns, const T* x, const T* y, int64_t row, T* sums) {
+    for (int64_t p = 0; p < k; ++p, x += row, y += row)
+        for_run<T>(columns, [&](int64_t at, int count) MERCER_STEP {
+            T* const to = sums + p % lanes * columns + at;
+            const Vec<T> u = load(x + at, count, T(1)), v = load(y + at, count, T(1));
+            store(fma(u, v, load(to, count, T(1))), to, count);
+        });
+    while (lanes /= 2)
+        for_run<T>(lanes * columns, [&](int64_t at, int count) MERCER_STEP {
+            const Vec<T> far = load(sums + lanes * columns + at, count, T(1));
+            store(load(sums + at, count, T(1)) + far, sums + at, count);
+        });
+}
+
+template <class T>
 bool cholesky(int64_t n, const T* a, T* lower, int64_t columns) {
     bool good = true;
     for_run<T>(columns, [&](int64_t at, int count) MERCER_STEP {
@@ -153,7 +168,7 @@ bool solve(int64_t n, int64_t k, T* a, T* b, int64_t columns) {
 }  // namespace
 
 extern const cpu::TinyTable tiny_table = {
-    {multiply<float>, cholesky<float>, solve_triangular<float>, solve<float>},
-    {multiply<double>, cholesky<double>, solve_triangular<double>, solve<double>}};
+    {multiply<float>, dots<float>, cholesky<float>, solve_triangular<float>, solve<float>},
+    {multiply<double>, dots<double>, cholesky<double>, solve_triangular<double>, solve<double>}};
 
 }  // namespace mercer::MERCER_ISA
