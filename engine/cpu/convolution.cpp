@@ -148,9 +148,11 @@ void convolve_transpose(const ConvolutionSizes& s, const T* y, const T* w, const
                              nullptr,
                              bias,
                              x};
-            // Windows side by side: rows in the order of the kernel's taps.
-            c.turned = s.axis[0].dilation * s.axis[1].dilation == 1 && c.taps() == 1 &&
-                       c.rows() == s.from * s.taps();
+            // Windows side by side, or of one channel's row a whole number of strides: rows in the order of the kernel's
+            // taps.
+            c.turned = s.axis[0].dilation * s.axis[1].dilation == 1 &&
+                       c.rows() * c.taps() == s.from * s.taps() &&
+                       (c.taps() == 1 || (s.from == 1 && s.axis[0].kernel == 1));
             c.weights = c.turned ? w : gather_weights(s, c, w, scratch);
             read += int64_t(down.first.size() * across.first.size());
             parts.push_back(std::move(c));

@@ -62,7 +62,7 @@ struct ConvolutionTable {
                               T* lanes);
     /// out[k] = the canonical tree over lanes[k][weight_lanes].
     void (*join_lanes)(const T* lanes, int64_t taps, T* out);
-    /// out = the largest sample, NaN if any is NaN.
+    /// out = the largest sample, NaN if any is NaN. As largest_named it may overwrite what it reads.
     void (*largest)(const PlaneWalk<T>& x, T* out, int64_t out_row);
     /// tops, to = the largest sample (the first of equals, the first NaN) and its name, at the place of the first tap. May
     /// overwrite what it reads where no tap lies before another.

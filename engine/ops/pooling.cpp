@@ -29,7 +29,40 @@ struct Tile {
     int64_t in[2];
     cpu::Area all;
     cpu::Tiling tiling;
+    /// The tile's.
+    int64_t row() const { return tiling.row_step() / down.step; }
 };
+
+using Passes = std::vector<std::vector<int64_t>>;
+/// Offsets by which windows grow pass by pass, along rows and then down columns: up to four make a wider one, at every place;
+/// of a few taps, more where windows skip places, all make one at once. The first of equals comes first, the last one last.
+Passes passes_of(const Tile& t, const ConvolutionAttrs& windows) {
+    Passes passes;
+    const auto widen = [&](int64_t kernel, int64_t most, auto at) {
+        for (int64_t has = 1, wide; has < kernel; has = wide) {
+            wide = std::min(kernel, most * has);
+            auto& offsets = passes.emplace_back();
+            for (int64_t k = 0; k < wide; k += has) offsets.push_back(at(std::min(k, wide - has)));
+        }
+    };
+    const int64_t high = windows.axis[0].kernel, wide = windows.axis[1].kernel;
+    if (high * wide <= (t.across.step > 1 ? 16 : 8)) {
+        t.tiling.offsets(passes.emplace_back(size_t(high * wide)).data());
+    } else {
+        widen(wide, t.across.step > 1 ? wide : 4, [&](int64_t k) { return t.tiling.at(0, k); });
+        widen(high, t.down.step > 1 ? high : 4, [&](int64_t k) { return k * t.row(); });
+    }
+    return passes;
+}
+/// pass(walk) for each but the last, over as many places as still have what they read.
+template <class T, class Pass>
+void grow(const Tile& t, const Passes& passes, const T* tile, Pass pass) {
+    int64_t left = t.tiling.plane();
+    for (size_t k = 0; k + 1 < passes.size(); ++k) {
+        left -= *std::max_element(passes[k].begin(), passes[k].end());
+        pass(cpu::PlaneWalk<T>{tile, 0, 1, left, passes[k].data(), int64_t(passes[k].size())});
+    }
+}
 
 /// body(i, tile, walk) for every plane i of x, which the walk finds in the tile, shared out among threads.
 template <class T, class Body>
@@ -54,13 +87,13 @@ void for_planes(const Tile& t, const Tensor& x, Body body) {
 }
 
 /// start(i) for every plane i, then visit(i, r, places) for its rows r of windows: where in the plane the largest element of
-/// each stands. Windows grow pass by pass, along rows and then down columns.
+/// each stands.
 template <class T, class Start, class Visit>
 void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Start start, Visit visit) {
     using Place = cpu::NameOf<T>;
     if (x.size(0) * x.size(1) == 0) return;
     const Tile t(windows);
-    const int64_t size = t.tiling.plane(), row = t.tiling.row_step() / t.down.step;
+    const int64_t size = t.tiling.plane(), row = t.row();
     if (t.in[0] * t.in[1] > std::numeric_limits<Place>::max())
         throw ShapeError(windows.operation, "planes too large: " + to_string(x.shape()));
     // Where there is nothing above −∞ the first place stands for all: in padding, the first one inside.
@@ -72,35 +105,17 @@ void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Start start, 
         const Place top = Place(std::clamp<int64_t>(y + t.down.low(), 0, t.in[0] - 1) * t.in[1]);
         for (int64_t z = 0; z < row; ++z) own[y * row + z] = own[z] + top;
     }
-    // Up to four windows make a wider one, at every place; of a few that skip places, all taps make one at once.
-    std::vector<std::vector<int64_t>> passes;
-    const auto widen = [&](int64_t kernel, int64_t most, auto at) {
-        for (int64_t has = 1, wide; has < kernel; has = wide) {
-            wide = std::min(kernel, most * has);
-            auto& offsets = passes.emplace_back();
-            for (int64_t k = 0; k < wide; k += has) offsets.push_back(at(std::min(k, wide - has)));
-        }
-    };
-    const int64_t high = windows.axis[0].kernel, wide = windows.axis[1].kernel;
-    if (t.across.step > 1 && high * wide <= 16) {
-        t.tiling.offsets(passes.emplace_back(size_t(high * wide)).data());
-    } else {
-        widen(wide, t.across.step > 1 ? wide : 4, [&](int64_t k) { return t.tiling.at(0, k); });
-        widen(high, t.down.step > 1 ? high : 4, [&](int64_t k) { return k * row; });
-        if (passes.empty()) passes.push_back({0});
-    }
+    const Passes passes = passes_of(t, windows);
     for_planes<T>(t, x, [&](int64_t i, T* tile, const cpu::PlaneWalk<T>& walk) {
         Scratch scratch;
         Place* const places =
             passes.size() > 1 ? scratch.take<Place>(size + cpu::patch_slack) : nullptr;
         const Place* named = own;
         const auto& kernels = cpu::convolution_kernels<T>();
-        int64_t left = size;
-        for (size_t k = 0; k + 1 < passes.size(); ++k, named = places) {
-            left -= *std::max_element(passes[k].begin(), passes[k].end());
-            kernels.largest_named({tile, 0, 1, left, passes[k].data(), int64_t(passes[k].size())},
-                                  named, tile, places);
-        }
+        grow<T>(t, passes, tile, [&](const cpu::PlaneWalk<T>& pass) {
+            kernels.largest_named(pass, named, tile, places);
+            named = places;
+        });
         start(i);
         cpu::PlaneWalk<T> last{
             tile,     0, 1, walk.columns, passes.back().data(), int64_t(passes.back().size()),
@@ -176,9 +191,14 @@ Tensor MaxPool2d::forward(const Attrs& a, std::span<const Tensor> in) {
     }
     Tensor y = Tensor::empty({x.size(0), x.size(1), rows, columns}, x.dtype());
     visit_floating(x.dtype(), [&]<class T>(T) {
-        for_planes<T>(Tile(a), x, [&](int64_t i, T*, const cpu::PlaneWalk<T>& walk) {
-            cpu::convolution_kernels<T>().largest(
-                walk, static_cast<T*>(y.raw()) + i * rows * columns, columns);
+        const Tile t(a);
+        const Passes passes = passes_of(t, a);
+        for_planes<T>(t, x, [&](int64_t i, T* tile, cpu::PlaneWalk<T> walk) {
+            const auto& kernels = cpu::convolution_kernels<T>();
+            grow<T>(t, passes, tile,
+                    [&](const cpu::PlaneWalk<T>& pass) { kernels.largest(pass, tile, 0); });
+            walk.offsets = passes.back().data(), walk.taps = int64_t(passes.back().size());
+            kernels.largest(walk, static_cast<T*>(y.raw()) + i * rows * columns, columns);
         });
     });
     return y;

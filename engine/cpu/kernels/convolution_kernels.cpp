@@ -39,33 +39,59 @@ void pad(const T* from, int64_t rows, int64_t n, int64_t from_row, T outside, in
         for (c = n; c < row - before; c += w) edge.store(inner + c);
     }
 }
-// A step known to the compiler becomes shuffles.
+// to[c·to_row + r] = from[r·from_row + c]: in squares of one register each way, the last ones over others, or, of what is
+// smaller, by columns.
 template <class T>
-void split(const T* __restrict from, int64_t step, int64_t n, int64_t part, T* to) {
-    ask_beyond(from, n);
-    if (step == 2) {
-        T* __restrict even = to, * __restrict odd = to + part;
-        for (int64_t i = 0; i < n / 2; ++i) even[i] = from[2 * i], odd[i] = from[2 * i + 1];
-        if (n % 2) even[n / 2] = from[n - 1];
+void turn(const T* from, int64_t rows, int64_t columns, int64_t from_row, T* to, int64_t to_row) {
+    constexpr int64_t n = wide_bytes / sizeof(T);
+    if (rows < n || columns < n) {
+        for (int64_t c = 0; c < columns; ++c)
+            for (int64_t r = 0; r < rows; ++r) to[c * to_row + r] = from[r * from_row + c];
         return;
     }
-    for (int64_t q = 0; q < step && q < n; ++q, to += part) {
-        T* __restrict x = to;
-        for (int64_t j = q; j < n; j += step) *x++ = from[j];
-    }
+    for (int64_t r = 0; r < rows; r += n)
+        for (int64_t c = 0; c < columns; c += n) {
+            const int64_t y = r + n > rows ? rows - n : r, x = c + n > columns ? columns - n : c;
+            const T* in[n];
+            MERCER_UNROLL for (int i = 0; i < n; ++i) in[i] = from + (y + i) * from_row;
+            transpose(in, x, to + x * to_row + y, to_row);
+        }
+}
+// A step known to the compiler becomes shuffles.
+template <int step, class T>
+MERCER_INLINE void split_by(const T* __restrict from, int64_t rows, int64_t part,
+                            T* __restrict to) {
+    for (int64_t r = 0; r < rows; ++r)
+        MERCER_UNROLL for (int q = 0; q < step; ++q) to[q * part + r] = from[r * step + q];
 }
 template <class T>
-void interleave(const T* from, int64_t part, int64_t step, int64_t n, T* __restrict to) {
-    if (step == 2) {
-        const T* __restrict even = from, * __restrict odd = from + part;
-        for (int64_t i = 0; i < n / 2; ++i) to[2 * i] = even[i], to[2 * i + 1] = odd[i];
-        if (n % 2) to[n - 1] = even[n / 2];
-        return;
-    }
-    for (int64_t q = 0; q < step && q < n; ++q, from += part) {
-        const T* __restrict x = from;
-        for (int64_t j = q; j < n; j += step) to[j] = *x++;
-    }
+void split(const T* from, int64_t step, int64_t n, int64_t part, T* to) {
+    ask_beyond(from, n);
+    const int64_t rows = n / step;
+    if (step == 2)
+        split_by<2>(from, rows, part, to);
+    else if (step == 4)
+        split_by<4>(from, rows, part, to);
+    else
+        turn(from, rows, step, step, to, part);
+    for (int64_t q = 0; q < n - rows * step; ++q) to[q * part + rows] = from[rows * step + q];
+}
+template <int step, class T>
+MERCER_INLINE void interleave_by(const T* __restrict from, int64_t part, int64_t rows,
+                                 T* __restrict to) {
+    for (int64_t r = 0; r < rows; ++r)
+        MERCER_UNROLL for (int q = 0; q < step; ++q) to[r * step + q] = from[q * part + r];
+}
+template <class T>
+void interleave(const T* from, int64_t part, int64_t step, int64_t n, T* to) {
+    const int64_t rows = n / step;
+    if (step == 2)
+        interleave_by<2>(from, part, rows, to);
+    else if (step == 4)
+        interleave_by<4>(from, part, rows, to);
+    else
+        turn(from, step, rows, part, to, step);
+    for (int64_t q = 0; q < n - rows * step; ++q) to[rows * step + q] = from[q * part + rows];
 }
 
 // Whole registers; what a run writes too far, the next one (or the next row) overwrites.
