@@ -100,19 +100,20 @@ template <class T>
 void convolve(const ConvolutionSizes& s, const T* x, const T* w, const T* bias, T* y) {
     if (s.is_product())
         return multiply_planes<T>(s.batch, s.to, s.from, s.in(), {w, s.from, 1}, x, bias, y);
-    const Correlation<T> c{s.batch,
-                           s.groups,
-                           s.from,
-                           s.to,
-                           forward_reach(s.axis[0]),
-                           forward_reach(s.axis[1]),
-                           {{0}, {0}},
-                           {s.axis[0].in, s.axis[1].in},
-                           {s.axis[0].out, s.axis[1].out},
-                           x,
-                           w,
-                           bias,
-                           y};
+    Correlation<T> c{s.batch,
+                     s.groups,
+                     s.from,
+                     s.to,
+                     forward_reach(s.axis[0]),
+                     forward_reach(s.axis[1]),
+                     {{0}, {0}},
+                     {s.axis[0].in, s.axis[1].in},
+                     {s.axis[0].out, s.axis[1].out},
+                     x,
+                     w,
+                     bias,
+                     y};
+    part_line(c);
     if (s.from == 1 && s.to == 1) return correlate_planes<T>({&c, 1});
     correlate(c);
 }
@@ -154,6 +155,7 @@ void convolve_transpose(const ConvolutionSizes& s, const T* y, const T* w, const
                        c.rows() * c.taps() == s.from * s.taps() &&
                        (c.taps() == 1 || (s.from == 1 && s.axis[0].kernel == 1));
             c.weights = c.turned ? w : gather_weights(s, c, w, scratch);
+            part_line(c);
             read += int64_t(down.first.size() * across.first.size());
             parts.push_back(std::move(c));
         }

@@ -13,6 +13,9 @@ inline constexpr int64_t patch_slack = 1024;
 /// Of canonical.h: partial sums kept for each tap.
 inline constexpr int64_t weight_lanes = 64;
 
+/// A line's outputs modulo so many are computed together: each sample is read once for all.
+inline constexpr int64_t line_phases = 4;
+
 /// `length` outputs in a row: their first sample of the tile is at `offset`, the others follow it.
 struct Run {
     int64_t offset, length;
@@ -54,8 +57,12 @@ struct ConvolutionTable {
     /// panel[j·width + i] = the same, i < count <= width; any number of samples.
     void (*pack_rows)(const T* tile, const int64_t* columns, int count, const Run* runs,
                       int64_t run_count, int width, T* panel);
-    /// out = start + Σ_k weights[k]·sample, one fma chain in ascending k.
-    void (*correlate)(const PlaneWalk<T>& x, const T* weights, T start, T* out, int64_t out_row);
+    /// out = *start (or, where there is none, out) + Σ_k weights[k]·sample, one fma chain in ascending k.
+    void (*correlate)(const PlaneWalk<T>& x, const T* weights, const T* start, T* out,
+                      int64_t out_row);
+    /// out[p·out_row + c] = the same with offsets[k + p], or, where these go back, with offsets[k + line_phases − 1 − p].
+    void (*correlate_line)(const PlaneWalk<T>& x, const T* weights, const T* start, T* out,
+                           int64_t out_row);
     /// lanes[k][weight_lanes] += Σ g·sample over the plane, in canonical lanes, each down all rows of a column and then of
     /// the next. soon_g: as `soon` of x, of the plane of g to come.
     void (*correlate_weights)(const PlaneWalk<T>& x, const T* g, int64_t g_row, const T* soon_g,

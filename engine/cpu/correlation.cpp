@@ -34,7 +34,58 @@ struct PackedWeights {
     }
 };
 
+/// To one channel, of which no panel pays: one plane after the other onto what is there.
+template <class T>
+void correlate_to_one(const Correlation<T>& x) {
+    const int64_t pairs = x.batch * x.groups, tasks = (4 * thread_count() + pairs - 1) / pairs;
+    const std::vector<Area> areas =
+        cut(x.down, x.across, x.source_size, 1, x.in_place() ? 0 : x.rows(),
+            std::clamp<int64_t>(x.all().count() / 32, 1, tasks), tile_bytes / int64_t(sizeof(T)));
+    const int64_t source = x.source_size[0] * x.source_size[1], taps = x.taps(),
+                  cost = x.from * areas[0].count() * (x.rows() * taps + 8) / 16;
+    parallel_each(pairs * int64_t(areas.size()), grain_for(cost), [&](int64_t i) {
+        const int64_t pair = i / int64_t(areas.size()), group = pair % x.groups;
+        const Area& area = areas[size_t(i) % areas.size()];
+        Scratch scratch;
+        const Tiling tiling(x.down, x.across, x.source_size, area);
+        T* const tile = tiling.take<T>(scratch, 1);
+        int64_t* const offsets = scratch.take<int64_t>(x.samples());
+        tiling.offsets(offsets);
+        T* const planes = x.out_plane(pair / x.groups, group);
+        T* const outputs = x.in_place() ? planes + area.begin[0] * x.out_size[1] + area.begin[1]
+                                        : scratch.take<T>(x.rows() * area.count());
+        const int64_t out_row = x.in_place() ? x.out_size[1]
+                                : x.line     ? area.count()
+                                             : area.columns();
+        const T zero = 0, *start = x.bias ? x.bias + group : &zero;
+        for (int64_t f = pair * x.from; f < (pair + 1) * x.from; ++f, start = nullptr) {
+            tiling.fill(x.source + f * source, 1, T(0), tile);
+            x.kernel()({tile, tiling.row_step(), area.rows(), area.columns(), offsets, taps},
+                       x.weights + (group * x.from + f - pair * x.from) * taps, start, outputs,
+                       out_row);
+        }
+        if (!x.in_place()) x.scatter(area, outputs, planes);
+    });
+}
+
 }  // namespace
+
+template <class T>
+void part_line(Correlation<T>& x) {
+    Reach& a = x.across;
+    const int64_t taps = x.taps(), first = a.offset.empty() ? 0 : a.offset[0];
+    if (x.to != 1 || x.down.count * x.down.offset.size() * x.first[0].size() != 1 || a.every != 1 ||
+        a.step != 1 || a.count < 16 * line_phases || taps < 3 * line_phases ||
+        a.high() - a.low() != taps - 1)
+        return;
+    const bool back = a.offset[1] < first;
+    a = {line_phases, (a.count + line_phases - 1) / line_phases, line_phases, {}};
+    for (int64_t t = 0; t < taps + line_phases - 1; ++t)
+        a.offset.push_back(back ? first + line_phases - 1 - t : first + t);
+    x.first[1].clear();
+    for (int64_t p = 0; p < line_phases; ++p) x.first[1].push_back(p);
+    x.line = true;
+}
 
 template <class T>
 void correlate_planes(std::span<const Correlation<T>> parts) {
@@ -44,7 +95,7 @@ void correlate_planes(std::span<const Correlation<T>> parts) {
     int64_t cost = 0;
     for (const Correlation<T>& x : parts) {
         downs.push_back(&x.down), acrosses.push_back(&x.across);
-        cost += x.all().count() * (x.taps() + 8) / 16;
+        cost += x.rows() * x.all().count() * (x.taps() + 8) / 16;
     }
     const Reach down = joint_reach(downs), across = joint_reach(acrosses);
     const Tiling tiling(down, across, first.source_size, {{0, 0}, {down.count, across.count}});
@@ -57,9 +108,10 @@ void correlate_planes(std::span<const Correlation<T>> parts) {
         Scratch scratch;
         T* const tile = tiling.take<T>(scratch, 1);
         T* const apart = step > 1 ? scratch.take<T>(group * part) : nullptr;
+        const T zero = 0;
         std::vector<const int64_t*> offsets;
         for (const Correlation<T>& x : parts) {
-            int64_t* const to = scratch.take<int64_t>(x.taps());
+            int64_t* const to = scratch.take<int64_t>(x.samples());
             tiling.offsets(x.down, x.across, to);
             offsets.push_back(to);
         }
@@ -69,14 +121,17 @@ void correlate_planes(std::span<const Correlation<T>> parts) {
             tiling.fill(plane, 1, T(0), tile);
             for (int64_t p = 0; p < int64_t(parts.size()); ++p) {
                 const Correlation<T>& x = parts[size_t(p)];
-                const int64_t q = p % group, below = x.down.every * width;
+                const int64_t q = x.line ? group - 1 : p % group, below = x.down.every * width;
                 T* const to = x.out_plane(i / x.groups, channel) + x.first[0][0] * width;
-                table.correlate({tile, tiling.row_step(), x.down.count, x.across.count,
-                                 offsets[size_t(p)], x.taps(),
-                                 tiling.soon(p == 0 && i + 1 < end ? next : nullptr,
-                                             x.batch * x.groups, x.down.count)},
-                                x.weights + channel * x.taps(), x.bias ? x.bias[channel] : T(0),
-                                apart ? apart + q * part : to, apart ? row : below);
+                x.kernel()({tile, tiling.row_step(), x.down.count, x.across.count,
+                            offsets[size_t(p)], x.taps(),
+                            tiling.soon(p == 0 && i + 1 < end ? next : nullptr, x.batch * x.groups,
+                                        x.down.count)},
+                           x.weights + channel * x.taps(), x.bias ? x.bias + channel : &zero,
+                           x.line  ? apart
+                           : apart ? apart + q * part
+                                   : to,
+                           apart ? row : below);
                 for (int64_t r = 0; apart && q + 1 == group && r < x.down.count; ++r)
                     table.interleave(apart + r * row, part, step, width, to + r * below);
             }
@@ -90,6 +145,7 @@ void correlate(const Correlation<T>& x) {
                   channels = x.groups * x.to;
     if (x.batch * channels * x.down.count * x.across.count == 0) return;
     if (k == 0) return fill_planes(x.batch * channels, channels, x.plane(), x.bias, x.out);
+    if (m == 1 || x.line) return correlate_to_one(x);
     const GemmTable<T>& table = gemm_kernels<T>();
     Scratch shared;
     const PackedWeights<T> weights(shared, table, x);
@@ -146,6 +202,7 @@ void correlate(const Correlation<T>& x) {
 }
 
 #define MERCER_CORRELATION(T)                                           \
+    template void part_line<T>(Correlation<T>&);                        \
     template void correlate_planes<T>(std::span<const Correlation<T>>); \
     template void correlate<T>(const Correlation<T>&);
 MERCER_CORRELATION(float)

@@ -37,13 +37,18 @@ struct Correlation {
     const T* bias;     // (groups·to), or null for zeros
     T* out;
     bool turned = false;  // weights are (groups, from·taps, rows)
+    bool line = false;    // across reaches from outputs line_phases apart to what all between read
 
-    int64_t taps() const { return int64_t(down.offset.size() * across.offset.size()); }
+    int64_t samples() const { return int64_t(down.offset.size() * across.offset.size()); }
+    int64_t taps() const { return samples() - (line ? line_phases - 1 : 0); }
     int64_t rows() const { return int64_t(first[0].size() * first[1].size()) * to; }
     bool in_place() const { return down.every == 1 && across.every == 1; }
     int64_t plane() const { return out_size[0] * out_size[1]; }
     T* out_plane(int64_t entry, int64_t channel) const {
         return out + (entry * groups * to + channel) * plane();
+    }
+    auto kernel() const {
+        return line ? convolution_kernels<T>().correlate_line : convolution_kernels<T>().correlate;
     }
     Area all() const { return {{0, 0}, {down.count, across.count}}; }
     /// An area's outputs, of all of a group's rows one after the other, to where they belong.
@@ -75,10 +80,14 @@ struct Correlation {
     }
 };
 
+/// Makes x, before it is computed, a line by remainders, if it is one row of many taps side by side to one channel.
+template <class T>
+void part_line(Correlation<T>& x);
+
 /// One plane to one plane of each channel: all parts of a result, for each remainder of the rows those of the columns.
 template <class T>
 void correlate_planes(std::span<const Correlation<T>> parts);
-/// The same as a product, of any number of planes.
+/// The same of any number of planes: as a product, or, to one channel, plane by plane.
 template <class T>
 void correlate(const Correlation<T>& x);
 

@@ -58,11 +58,18 @@ void Tiling::fill_rows(const T* source, int64_t rows, T outside, T* to) const {
         return table.pad(source + left_ + begin_, rows, end_ - begin_, source_[1], outside, begin_,
                          to, row_);
     for (; rows > 0; --rows, source += source_[1], to += row_) {
-        const auto at = [&](int64_t t) -> T& { return to[t % step * part_ + t / step]; };
-        for (int64_t t = 0; t < begin_; ++t) at(t) = outside;
-        for (int64_t t = begin_; t < whole_; ++t) at(t) = source[left_ + t];
+        int64_t t = 0, q = 0, r = 0;
+        const auto put = [&](int64_t end, auto value) {
+            for (; t < end; ++t, ++q) {
+                if (q == step) q = 0, ++r;
+                to[q * part_ + r] = value();
+            }
+        };
+        put(begin_, [&] { return outside; });
+        put(whole_, [&] { return source[left_ + t]; });
         table.split(source + left_ + whole_, step, end_ - whole_, part_, to + whole_ / step);
-        for (int64_t t = end_; t < row_; ++t) at(t) = outside;
+        t = end_, q = t % step, r = t / step;
+        put(row_, [&] { return outside; });
     }
 }
 

@@ -9,17 +9,25 @@
 namespace mercer::MERCER_ISA {
 namespace {
 
+/// What a sum begins with: *start, or what is there.
+template <class T>
+MERCER_INLINE Vec<T> begun(const T* start, const T* row, int64_t at, int64_t columns) {
+    if (start) return Vec<T>(*start);
+    if (at + Vec<T>::lanes <= columns) return Vec<T>::load(row + at);
+    return Vec<T>::load(row + at, at < columns ? int(columns - at) : 0, T(0));
+}
 template <class T>
 struct CorrelateRow {
     const PlaneWalk<T>& x;
     const T* from;
     const T* weights;
-    T start;
+    const T* start;
     T* out;
     template <int n>
     MERCER_INLINE void run(int64_t c) const {
         Vec<T> sum[n];
-        MERCER_UNROLL for (int j = 0; j < n; ++j) sum[j] = Vec<T>(start);
+        MERCER_UNROLL for (int j = 0; j < n; ++j) sum[j] =
+            begun(start, out, c + j * Vec<T>::lanes, x.columns);
         over_taps<T, n>(x, from + c, sum, [&](Vec<T>& s, int64_t k, Vec<T> v) MERCER_STEP {
             s = fma(Vec<T>(weights[k]), v, s);
         });
@@ -34,7 +42,7 @@ struct CorrelateRows {
     const TapRows& taps;
     const T* from;
     const T* weights;
-    T start;
+    const T* start;
     T *first, *second;  // in the order in which the rows of samples come
     /// One row of samples, which the taps at `now` meet for the first row of outputs, those at `before` for the second.
     template <bool begun, bool goes_on, int n>
@@ -62,7 +70,10 @@ struct CorrelateRows {
     MERCER_INLINE void run(int64_t c) const {
         using V = Vec<T>;
         V a[n], b[n];
-        MERCER_UNROLL for (int j = 0; j < n; ++j) a[j] = b[j] = V(start);
+        MERCER_UNROLL for (int j = 0; j < n; ++j) {
+            a[j] = begun(start, first, c + j * V::lanes, x.columns);
+            b[j] = begun(start, second, c + j * V::lanes, x.columns);
+        }
         const T *row = from + c + (taps.back ? x.row_step : 0), *w = weights;
         const int64_t next = taps.back ? -x.row_step : x.row_step,
                       step = width ? width : taps.across;
@@ -79,7 +90,7 @@ struct CorrelateRows {
     }
 };
 template <class T>
-void correlate(const PlaneWalk<T>& x, const T* weights, T start, T* out, int64_t out_row) {
+void correlate(const PlaneWalk<T>& x, const T* weights, const T* start, T* out, int64_t out_row) {
     const TapRows taps(x);
     int64_t r = 0;
     const auto rows = [&](auto width, const T* from, T* upper, T* lower) MERCER_STEP {
@@ -101,6 +112,58 @@ void correlate(const PlaneWalk<T>& x, const T* weights, T start, T* out, int64_t
         across<T>(x.columns,
                   CorrelateRow<T>{x, x.tile + r * x.row_step, weights, start, out + r * out_row});
     }
+}
+
+/// Outputs of a line by their remainder, in the order in which they meet the samples: most meet all.
+template <class T>
+struct CorrelateLine {
+    static constexpr int phases = cpu::line_phases;
+    using V = Vec<T>;
+    const PlaneWalk<T>& x;
+    const T* weights;
+    const T* start;
+    T* first;
+    int64_t next;  // from the outputs of a remainder to those that meet a sample one tap earlier
+    template <int n>
+    MERCER_INLINE void run(int64_t c) const {
+        V sum[phases][n];
+        const auto each = [&](auto body) MERCER_STEP {
+            MERCER_UNROLL for (int p = 0; p < phases; ++p) MERCER_UNROLL for (int j = 0; j < n; ++j)
+                body(sum[p][j], first + p * next, c + j * V::lanes);
+        };
+        each([&](V& s, const T* row, int64_t at)
+                 MERCER_STEP { s = begun(start, row, at, x.columns); });
+        const auto meet = [&](int64_t t, auto all) MERCER_STEP {
+            const T* const at = x.tile + x.offsets[t] + c;
+            V v[n];
+            MERCER_UNROLL for (int j = 0; j < n; ++j) {
+                v[j] = V::load(at + j * V::lanes);
+                hold(v[j]);
+            }
+            MERCER_UNROLL for (int p = 0; p < phases; ++p) {
+                if (!all.value && (t < p || t - p >= x.taps)) continue;
+                MERCER_UNROLL for (int j = 0; j < n; ++j) sum[p][j] =
+                    fma(V(weights[t - p]), v[j], sum[p][j]);
+            }
+        };
+        int64_t t = 0;
+        for (; t < phases - 1; ++t) meet(t, std::false_type());
+        for (; t < x.taps; ++t) meet(t, std::true_type());
+        for (; t < x.taps + phases - 1; ++t) meet(t, std::false_type());
+        each([&](const V& s, T* row, int64_t at)
+                 MERCER_STEP { store_within(s, row, at, x.columns); });
+    }
+};
+template <class T>
+void correlate_line(const PlaneWalk<T>& x, const T* weights, const T* start, T* out,
+                    int64_t out_row) {
+    // What 32 registers of 64 bytes hold, and 16 others.
+    constexpr int most = Vec<T>::lanes * int(sizeof(T)) >= 64 ? 4 : 2, last = cpu::line_phases - 1;
+    const bool back = x.offsets[cpu::line_phases] < x.offsets[0];
+    ask(x.soon, 0, 1);
+    across<T, most>(x.columns,
+                    CorrelateLine<T>{x, weights, start, back ? out + last * out_row : out,
+                                     back ? -out_row : out_row});
 }
 
 }  // namespace

@@ -39,15 +39,15 @@ MERCER_INLINE void over_taps(const PlaneWalk<T>& x, const T* from, Sum* sum, Ste
             step(sum[j], k, Vec<T>::load(at + j * Vec<T>::lanes));
     }
 }
-/// body.template run<n>(column) over a row, n registers at a time, the last ones partly used.
-template <class T, class Body>
+/// body.template run<n>(column) over a row, n registers at a time, up to `most` (2 or 4), the last ones partly used.
+template <class T, int most = 4, class Body>
 MERCER_INLINE void across(int64_t columns, Body body) {
     constexpr int w = Vec<T>::lanes;
     for (int64_t c = 0; c < columns;) {
         const int64_t left = (columns - c + w - 1) / w;
-        if (left >= 4) {
-            body.template run<4>(c);
-            c += 4 * w;
+        if (left >= most) {
+            body.template run<most>(c);
+            c += most * w;
         } else if (left >= 2) {
             body.template run<2>(c);
             c += 2 * w;
