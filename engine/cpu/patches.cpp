@@ -57,19 +57,15 @@ void Tiling::fill_rows(const T* source, int64_t rows, T outside, T* to) const {
     if (step == 1)
         return table.pad(source + left_ + begin_, rows, end_ - begin_, source_[1], outside, begin_,
                          to, row_);
+    const int64_t head = (begin_ + step - 1) / step, tail = end_ / step;
     for (; rows > 0; --rows, source += source_[1], to += row_) {
-        int64_t t = 0, q = 0, r = 0;
-        const auto put = [&](int64_t end, auto value) {
-            for (; t < end; ++t, ++q) {
-                if (q == step) q = 0, ++r;
-                to[q * part_ + r] = value();
-            }
-        };
-        put(begin_, [&] { return outside; });
-        put(whole_, [&] { return source[left_ + t]; });
-        table.split(source + left_ + whole_, step, end_ - whole_, part_, to + whole_ / step);
-        t = end_, q = t % step, r = t / step;
-        put(row_, [&] { return outside; });
+        for (int64_t q = 0; q < step; ++q) {
+            std::fill_n(to + q * part_, head, outside);
+            std::fill(to + q * part_ + tail, to + (q + 1) * part_, outside);
+        }
+        for (int64_t t = begin_; t < whole_; ++t)
+            to[(t - (head - 1) * step) * part_ + head - 1] = source[left_ + t];
+        table.split(source + left_ + whole_, step, end_ - whole_, part_, to + head);
     }
 }
 
