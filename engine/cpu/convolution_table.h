@@ -13,8 +13,8 @@ inline constexpr int64_t patch_slack = 1024;
 /// Of canonical.h: partial sums kept for each tap.
 inline constexpr int64_t weight_lanes = 64;
 
-/// A line's outputs modulo so many are computed together: each sample is read once for all.
-inline constexpr int64_t line_phases = 4;
+/// Rows of outputs that are computed together, each sample being read once for all; or a line's outputs modulo so many.
+inline constexpr int64_t rows_together = 4;
 
 /// `length` outputs in a row: their first sample of the tile is at `offset`, the others follow it.
 struct Run {
@@ -35,6 +35,8 @@ struct PlaneWalk {
     const int64_t* offsets;
     int64_t taps;
     Soon soon = {};  // the plane to be copied next
+    int64_t lag =
+        0;  // so many taps are a row, which the next row of outputs has where this one has the next; 0: no such rows
 };
 
 /// What a sample is called, as wide as T.
@@ -57,12 +59,10 @@ struct ConvolutionTable {
     /// panel[j·width + i] = the same, i < count <= width; any number of samples.
     void (*pack_rows)(const T* tile, const int64_t* columns, int count, const Run* runs,
                       int64_t run_count, int width, T* panel);
-    /// out = *start (or, where there is none, out) + Σ_k weights[k]·sample, one fma chain in ascending k.
+    /// out = *start (or, where there is none, out) + Σ_k weights[k]·sample, one fma chain in ascending k. With a lag,
+    /// offsets go on for rows_together − 1 rows of taps.
     void (*correlate)(const PlaneWalk<T>& x, const T* weights, const T* start, T* out,
                       int64_t out_row);
-    /// out[p·out_row + c] = the same with offsets[k + p], or, where these go back, with offsets[k + line_phases − 1 − p].
-    void (*correlate_line)(const PlaneWalk<T>& x, const T* weights, const T* start, T* out,
-                           int64_t out_row);
     /// lanes[k][weight_lanes] += Σ g·sample over the plane, in canonical lanes, each down all rows of a column and then of
     /// the next. soon_g: as `soon` of x, of the plane of g to come.
     void (*correlate_weights)(const PlaneWalk<T>& x, const T* g, int64_t g_row, const T* soon_g,

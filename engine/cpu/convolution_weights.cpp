@@ -42,7 +42,8 @@ void plane_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
                                               s.batch * s.groups, all.rows());
                 tiling.fill(x + now * s.in(), 1, T(0), tile);
                 convolution_kernels<T>().correlate_weights(
-                    {tile, tiling.row_step(), all.rows(), all.columns(), offsets, taps, soon},
+                    {tile, tiling.row_step(), all.rows(), all.columns(), offsets, taps, soon,
+                     down.lag(across)},
                     y + now * s.out(), all.columns(), soon.each ? y + next * s.out() : nullptr,
                     lanes + i % count * sums);
             }

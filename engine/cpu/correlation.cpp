@@ -49,20 +49,17 @@ void correlate_to_one(const Correlation<T>& x) {
         Scratch scratch;
         const Tiling tiling(x.down, x.across, x.source_size, area);
         T* const tile = tiling.take<T>(scratch, 1);
-        int64_t* const offsets = scratch.take<int64_t>(x.samples());
-        tiling.offsets(offsets);
+        const PlaneWalk<T> walk = x.walk(tiling, area, tile, scratch);
         T* const planes = x.out_plane(pair / x.groups, group);
         T* const outputs = x.in_place() ? planes + area.begin[0] * x.out_size[1] + area.begin[1]
                                         : scratch.take<T>(x.rows() * area.count());
-        const int64_t out_row = x.in_place() ? x.out_size[1]
-                                : x.line     ? area.count()
-                                             : area.columns();
+        const int64_t out_row = x.in_place() ? x.out_size[1] : area.columns();
         const T zero = 0, *start = x.bias ? x.bias + group : &zero;
         for (int64_t f = pair * x.from; f < (pair + 1) * x.from; ++f, start = nullptr) {
             tiling.fill(x.source + f * source, 1, T(0), tile);
-            x.kernel()({tile, tiling.row_step(), area.rows(), area.columns(), offsets, taps},
-                       x.weights + (group * x.from + f - pair * x.from) * taps, start, outputs,
-                       out_row);
+            convolution_kernels<T>().correlate(
+                walk, x.weights + (group * x.from + f - pair * x.from) * taps, start, outputs,
+                out_row);
         }
         if (!x.in_place()) x.scatter(area, outputs, planes);
     });
@@ -75,15 +72,15 @@ void part_line(Correlation<T>& x) {
     Reach& a = x.across;
     const int64_t taps = x.taps(), first = a.offset.empty() ? 0 : a.offset[0];
     if (x.to != 1 || x.down.count * x.down.offset.size() * x.first[0].size() != 1 || a.every != 1 ||
-        a.step != 1 || a.count < 16 * line_phases || taps < 3 * line_phases ||
+        a.step != 1 || a.count < 16 * rows_together || taps < 3 * rows_together ||
         a.high() - a.low() != taps - 1)
         return;
     const bool back = a.offset[1] < first;
-    a = {line_phases, (a.count + line_phases - 1) / line_phases, line_phases, {}};
-    for (int64_t t = 0; t < taps + line_phases - 1; ++t)
-        a.offset.push_back(back ? first + line_phases - 1 - t : first + t);
+    a = {rows_together, (a.count + rows_together - 1) / rows_together, rows_together, {}};
+    for (int64_t t = 0; t < taps + rows_together - 1; ++t)
+        a.offset.push_back(back ? first + rows_together - 1 - t : first + t);
     x.first[1].clear();
-    for (int64_t p = 0; p < line_phases; ++p) x.first[1].push_back(p);
+    for (int64_t p = 0; p < rows_together; ++p) x.first[1].push_back(p);
     x.line = true;
 }
 
@@ -109,30 +106,23 @@ void correlate_planes(std::span<const Correlation<T>> parts) {
         T* const tile = tiling.take<T>(scratch, 1);
         T* const apart = step > 1 ? scratch.take<T>(group * part) : nullptr;
         const T zero = 0;
-        std::vector<const int64_t*> offsets;
-        for (const Correlation<T>& x : parts) {
-            int64_t* const to = scratch.take<int64_t>(x.samples());
-            tiling.offsets(x.down, x.across, to);
-            offsets.push_back(to);
-        }
+        std::vector<PlaneWalk<T>> walks;
+        for (const Correlation<T>& x : parts)
+            walks.push_back(x.walk(tiling, x.all(), tile, scratch));
         for (int64_t i = begin; i < end; ++i) {
             const int64_t channel = i % first.groups;
             const T *const plane = first.source + i * source, *const next = plane + source;
             tiling.fill(plane, 1, T(0), tile);
             for (int64_t p = 0; p < int64_t(parts.size()); ++p) {
                 const Correlation<T>& x = parts[size_t(p)];
-                const int64_t q = x.line ? group - 1 : p % group, below = x.down.every * width;
+                const int64_t q = p % group, below = x.down.every * width;
                 T* const to = x.out_plane(i / x.groups, channel) + x.first[0][0] * width;
-                x.kernel()({tile, tiling.row_step(), x.down.count, x.across.count,
-                            offsets[size_t(p)], x.taps(),
-                            tiling.soon(p == 0 && i + 1 < end ? next : nullptr, x.batch * x.groups,
-                                        x.down.count)},
-                           x.weights + channel * x.taps(), x.bias ? x.bias + channel : &zero,
-                           x.line  ? apart
-                           : apart ? apart + q * part
-                                   : to,
-                           apart ? row : below);
-                for (int64_t r = 0; apart && q + 1 == group && r < x.down.count; ++r)
+                walks[size_t(p)].soon = tiling.soon(p == 0 && i + 1 < end ? next : nullptr,
+                                                    x.batch * x.groups, walks[size_t(p)].rows);
+                table.correlate(walks[size_t(p)], x.weights + channel * x.taps(),
+                                x.bias ? x.bias + channel : &zero, apart ? apart + q * part : to,
+                                apart ? row : below);
+                for (int64_t r = 0; apart && (x.line || q + 1 == group) && r < x.down.count; ++r)
                     table.interleave(apart + r * row, part, step, width, to + r * below);
             }
         }

@@ -37,18 +37,34 @@ struct Correlation {
     const T* bias;     // (groups·to), or null for zeros
     T* out;
     bool turned = false;  // weights are (groups, from·taps, rows)
-    bool line = false;    // across reaches from outputs line_phases apart to what all between read
+    bool line =
+        false;  // outputs modulo rows_together are rows: across reaches on to what the last one reads
 
-    int64_t samples() const { return int64_t(down.offset.size() * across.offset.size()); }
-    int64_t taps() const { return samples() - (line ? line_phases - 1 : 0); }
+    int64_t taps() const {
+        return int64_t(down.offset.size() * across.offset.size()) - (line ? rows_together - 1 : 0);
+    }
     int64_t rows() const { return int64_t(first[0].size() * first[1].size()) * to; }
     bool in_place() const { return down.every == 1 && across.every == 1; }
     int64_t plane() const { return out_size[0] * out_size[1]; }
     T* out_plane(int64_t entry, int64_t channel) const {
         return out + (entry * groups * to + channel) * plane();
     }
-    auto kernel() const {
-        return line ? convolution_kernels<T>().correlate_line : convolution_kernels<T>().correlate;
+    /// How an area's outputs walk over its tile.
+    PlaneWalk<T> walk(const Tiling& tiling, const Area& area, const T* tile,
+                      Scratch& scratch) const {
+        const int64_t lag = line ? 1 : down.lag(across),
+                      more = lag && !line ? rows_together - 1 : 0;
+        int64_t* const offsets = scratch.take<int64_t>((int64_t(down.offset.size()) + more) *
+                                                       int64_t(across.offset.size()));
+        tiling.offsets(down, across, offsets, more);
+        return {tile,
+                line ? 0 : tiling.row_step(),
+                line ? rows_together : area.rows(),
+                area.columns(),
+                offsets,
+                taps(),
+                {},
+                lag};
     }
     Area all() const { return {{0, 0}, {down.count, across.count}}; }
     /// An area's outputs, of all of a group's rows one after the other, to where they belong.

@@ -35,9 +35,10 @@ Tiling::Tiling(const Reach& down, const Reach& across, const int64_t source[2], 
     whole_ = std::min(end_, (begin_ + across.step - 1) / across.step * across.step);
 }
 
-void Tiling::offsets(const Reach& down, const Reach& across, int64_t* to) const {
-    for (int64_t y : down.offset)
-        for (int64_t x : across.offset) *to++ = at(y - down_.low(), x - across_.low());
+void Tiling::offsets(const Reach& down, const Reach& across, int64_t* to, int64_t more) const {
+    for (int64_t k = 0; k < int64_t(down.offset.size()) + more; ++k)
+        for (int64_t x : across.offset)
+            *to++ = at(down.offset[0] + k * down.apart() - down_.low(), x - across_.low());
 }
 
 int64_t Tiling::runs(int64_t from, int64_t count, Run* to) const {

@@ -28,6 +28,12 @@ struct Reach {
     std::vector<int64_t> offset;
     int64_t low() const { return offset.front() < offset.back() ? offset.front() : offset.back(); }
     int64_t high() const { return offset.front() < offset.back() ? offset.back() : offset.front(); }
+    /// From a tap to the next one.
+    int64_t apart() const { return offset.size() > 1 ? offset[1] - offset[0] : 0; }
+    /// Of this axis down: PlaneWalk's.
+    int64_t lag(const Reach& across) const {
+        return apart() == step || apart() == -step ? int64_t(across.offset.size()) : 0;
+    }
 };
 
 /// As far as any of them reaches, of one step, and as many outputs as the most has.
@@ -59,8 +65,8 @@ public:
     }
     /// Of every tap within a plane, row-major over the taps.
     void offsets(int64_t* to) const { offsets(down_, across_, to); }
-    /// Of the taps of others that reach no farther.
-    void offsets(const Reach& down, const Reach& across, int64_t* to) const;
+    /// Of the taps of others that reach no farther, and of `more` rows of taps beyond.
+    void offsets(const Reach& down, const Reach& across, int64_t* to, int64_t more = 0) const;
     /// The source's plane at `next`, to be asked for while so many rows of outputs are computed. None where it is
     /// nullptr, or asking does not pay: for few planes, which L2 holds, and short ones, for which fill looks ahead enough.
     template <class T>

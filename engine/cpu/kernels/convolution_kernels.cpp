@@ -133,9 +133,9 @@ void pack_rows(const T* tile, const int64_t* columns, int count, const Run* runs
 
 template <class T>
 constexpr cpu::ConvolutionTable<T> table = {
-    pad<T>,        split<T>,     interleave<T>,     pack_columns<T>,
-    pack_rows<T>,  correlate<T>, correlate_line<T>, correlate_weights<T>,
-    join_lanes<T>, largest<T>,   largest_named<T>,  pair_gradient<T>};
+    pad<T>,       split<T>,         interleave<T>,        pack_columns<T>,
+    pack_rows<T>, correlate<T>,     correlate_weights<T>, join_lanes<T>,
+    largest<T>,   largest_named<T>, pair_gradient<T>};
 
 }  // namespace
 

@@ -9,161 +9,106 @@
 namespace mercer::MERCER_ISA {
 namespace {
 
-/// What a sum begins with: *start, or what is there.
-template <class T>
-MERCER_INLINE Vec<T> begun(const T* start, const T* row, int64_t at, int64_t columns) {
-    if (start) return Vec<T>(*start);
-    if (at + Vec<T>::lanes <= columns) return Vec<T>::load(row + at);
-    return Vec<T>::load(row + at, at < columns ? int(columns - at) : 0, T(0));
-}
-template <class T>
-struct CorrelateRow {
-    const PlaneWalk<T>& x;
-    const T* from;
-    const T* weights;
-    const T* start;
-    T* out;
-    template <int n>
-    MERCER_INLINE void run(int64_t c) const {
-        Vec<T> sum[n];
-        MERCER_UNROLL for (int j = 0; j < n; ++j) sum[j] =
-            begun(start, out, c + j * Vec<T>::lanes, x.columns);
-        over_taps<T, n>(x, from + c, sum, [&](Vec<T>& s, int64_t k, Vec<T> v) MERCER_STEP {
-            s = fma(Vec<T>(weights[k]), v, s);
-        });
-        MERCER_UNROLL for (int j = 0; j < n; ++j)
-            store_within(sum[j], out, c + j * Vec<T>::lanes, x.columns);
-    }
-};
-/// Two rows of outputs at once, which meet most samples together. `width`: of the taps' rows; 0: any.
-template <class T, int width>
+/// `phases` rows of outputs at once, which meet most samples together: the first meets row i of the samples with row i of
+/// the taps, each further one with the row before. `width`: of the taps' rows; 0: any.
+template <class T, int phases, int width>
 struct CorrelateRows {
+    using V = Vec<T>;
     const PlaneWalk<T>& x;
-    const TapRows& taps;
-    const T* from;
-    const T* weights;
-    const T* start;
-    T *first, *second;  // in the order in which the rows of samples come
-    /// One row of samples, which the taps at `now` meet for the first row of outputs, those at `before` for the second.
-    template <bool begun, bool goes_on, int n>
-    MERCER_INLINE void meet(const T* row, const T* now, const T* before, Vec<T> (&a)[n],
-                            Vec<T> (&b)[n]) const {
+    const T *from, *weights, *start;
+    T* first;
+    int64_t next, down, across;
+    // Registers lie side by side, or, of planes no wider than one, are of further rows.
+    bool narrow;
+    int64_t apart, out_apart;
+
+    /// Samples of row i, which the outputs from `lo` to `hi` meet.
+    template <int lo, int hi, int n>
+    MERCER_INLINE void meet(int64_t i, const T* row, V (&sum)[phases][n]) const {
+        const int64_t taps = width ? width : across, *offset = x.offsets + i * taps;
+        const T* const w = weights + i * taps;
         const auto tap = [&](int64_t z) MERCER_STEP {
-            const T* at = row + x.offsets[z];
+            const T* at = row + offset[z];
             hold(at);
-            Vec<T> v[n];
+            V v[n];
             MERCER_UNROLL for (int j = 0; j < n; ++j) {
-                v[j] = Vec<T>::load(at + j * Vec<T>::lanes);
+                v[j] = V::load(at + j * apart);
                 hold(v[j]);
             }
-            if constexpr (goes_on)
-                MERCER_UNROLL for (int j = 0; j < n; ++j) a[j] = fma(Vec<T>(now[z]), v[j], a[j]);
-            if constexpr (begun)
-                MERCER_UNROLL for (int j = 0; j < n; ++j) b[j] = fma(Vec<T>(before[z]), v[j], b[j]);
+            MERCER_UNROLL for (int p = lo; p <= hi; ++p) MERCER_UNROLL for (int j = 0; j < n; ++j)
+                sum[p][j] = fma(V(w[z - p * taps]), v[j], sum[p][j]);
         };
         if constexpr (width > 0)
             MERCER_UNROLL for (int z = 0; z < width; ++z) tap(z);
         else
-            for (int64_t z = 0; z < taps.across; ++z) tap(z);
+            for (int64_t z = 0; z < taps; ++z) tap(z);
     }
     template <int n>
     MERCER_INLINE void run(int64_t c) const {
-        using V = Vec<T>;
-        V a[n], b[n];
-        MERCER_UNROLL for (int j = 0; j < n; ++j) {
-            a[j] = begun(start, first, c + j * V::lanes, x.columns);
-            b[j] = begun(start, second, c + j * V::lanes, x.columns);
-        }
-        const T *row = from + c + (taps.back ? x.row_step : 0), *w = weights;
-        const int64_t next = taps.back ? -x.row_step : x.row_step,
-                      step = width ? width : taps.across;
-        meet<false, true>(row, w, nullptr, a, b);
-        for (int64_t i = 1; i < taps.down; ++i, w += step) {
-            row += next;
-            meet<true, true>(row, w + step, w, a, b);
-        }
-        meet<true, false>(row + next, nullptr, w, a, b);
-        MERCER_UNROLL for (int j = 0; j < n; ++j) {
-            store_within(a[j], first, c + j * V::lanes, x.columns);
-            store_within(b[j], second, c + j * V::lanes, x.columns);
-        }
+        const T* const row = from + c / V::lanes * apart;
+        T* const to = first + c / V::lanes * out_apart;
+        V sum[phases][n];
+        const auto each = [&](auto body) MERCER_STEP {
+            MERCER_UNROLL for (int p = 0; p < phases; ++p) MERCER_UNROLL for (int j = 0; j < n; ++j)
+                body(sum[p][j], to + p * next + j * out_apart,
+                     narrow ? x.columns : x.columns - c - j * V::lanes);
+        };
+        each([&](V& s, const T* at, int64_t left) MERCER_STEP {
+            if (start)
+                s = V(*start);
+            else
+                s = V::load(at, int(left < 0 ? 0 : left < V::lanes ? left : V::lanes), T(0));
+        });
+        for (int64_t i = 0; i < phases - 1; ++i)
+            with_constant<phases - 1>(
+                i + 1, [&](auto count) MERCER_STEP { meet<0, count.value - 1>(i, row, sum); });
+        for (int64_t i = phases - 1; i < down; ++i) meet<0, phases - 1>(i, row, sum);
+        for (int64_t i = 1; i < phases; ++i)
+            with_constant<phases - 1>(i, [&](auto lo) MERCER_STEP {
+                meet<lo.value, phases - 1>(down - 1 + i, row, sum);
+            });
+        each([&](V s, T* at, int64_t left) MERCER_STEP { store_within(s, at, 0, left); });
     }
 };
 template <class T>
 void correlate(const PlaneWalk<T>& x, const T* weights, const T* start, T* out, int64_t out_row) {
-    const TapRows taps(x);
+    constexpr int w = Vec<T>::lanes;
+    const bool back = x.lag && x.offsets[cpu::rows_together * x.lag] < x.offsets[0],
+               narrow = x.columns <= w;
+    const int64_t down = x.lag ? x.taps / x.lag : 1;
     int64_t r = 0;
-    const auto rows = [&](auto width, const T* from, T* upper, T* lower) MERCER_STEP {
-        across<T>(x.columns, CorrelateRows<T, width.value>{x, taps, from, weights, start,
-                                                           taps.back ? lower : upper,
-                                                           taps.back ? upper : lower});
+    const auto rows = [&](auto phases, auto width, int64_t down, int64_t across_taps) MERCER_STEP {
+        constexpr int n = phases.value, last = n - 1;
+        // What 32 registers of 64 bytes hold, and 16 others.
+        constexpr int most = n == 4 && w * sizeof(T) < 64 ? 2 : 4;
+        for (const int64_t groups = narrow ? (x.rows - r) / n : 1; groups && r + n <= x.rows;
+             r += groups * n) {
+            ask(x.soon, r, groups * n);
+            T* const to = out + r * out_row;
+            const CorrelateRows<T, n, width.value> body{x,
+                                                        x.tile + (back ? r + last : r) * x.row_step,
+                                                        weights,
+                                                        start,
+                                                        back ? to + last * out_row : to,
+                                                        back ? -out_row : out_row,
+                                                        down,
+                                                        across_taps,
+                                                        narrow,
+                                                        narrow ? n * x.row_step : w,
+                                                        narrow ? n * out_row : w};
+            across<T, most>(narrow ? groups * w : x.columns, body);
+        }
     };
-    for (; taps.down > 1 && r + 2 <= x.rows; r += 2) {
-        ask(x.soon, r, 2);
-        const T* const from = x.tile + r * x.row_step;
-        T *const upper = out + r * out_row, *const lower = upper + out_row;
-        if (taps.across == 3)
-            rows(std::integral_constant<int, 3>(), from, upper, lower);
-        else
-            rows(std::integral_constant<int, 0>(), from, upper, lower);
-    }
-    for (; r < x.rows; ++r) {
-        ask(x.soon, r, 1);
-        across<T>(x.columns,
-                  CorrelateRow<T>{x, x.tile + r * x.row_step, weights, start, out + r * out_row});
-    }
-}
-
-/// Outputs of a line by their remainder, in the order in which they meet the samples: most meet all.
-template <class T>
-struct CorrelateLine {
-    static constexpr int phases = cpu::line_phases;
-    using V = Vec<T>;
-    const PlaneWalk<T>& x;
-    const T* weights;
-    const T* start;
-    T* first;
-    int64_t next;  // from the outputs of a remainder to those that meet a sample one tap earlier
-    template <int n>
-    MERCER_INLINE void run(int64_t c) const {
-        V sum[phases][n];
-        const auto each = [&](auto body) MERCER_STEP {
-            MERCER_UNROLL for (int p = 0; p < phases; ++p) MERCER_UNROLL for (int j = 0; j < n; ++j)
-                body(sum[p][j], first + p * next, c + j * V::lanes);
-        };
-        each([&](V& s, const T* row, int64_t at)
-                 MERCER_STEP { s = begun(start, row, at, x.columns); });
-        const auto meet = [&](int64_t t, auto all) MERCER_STEP {
-            const T* const at = x.tile + x.offsets[t] + c;
-            V v[n];
-            MERCER_UNROLL for (int j = 0; j < n; ++j) {
-                v[j] = V::load(at + j * V::lanes);
-                hold(v[j]);
-            }
-            MERCER_UNROLL for (int p = 0; p < phases; ++p) {
-                if (!all.value && (t < p || t - p >= x.taps)) continue;
-                MERCER_UNROLL for (int j = 0; j < n; ++j) sum[p][j] =
-                    fma(V(weights[t - p]), v[j], sum[p][j]);
-            }
-        };
-        int64_t t = 0;
-        for (; t < phases - 1; ++t) meet(t, std::false_type());
-        for (; t < x.taps; ++t) meet(t, std::true_type());
-        for (; t < x.taps + phases - 1; ++t) meet(t, std::false_type());
-        each([&](const V& s, T* row, int64_t at)
-                 MERCER_STEP { store_within(s, row, at, x.columns); });
-    }
-};
-template <class T>
-void correlate_line(const PlaneWalk<T>& x, const T* weights, const T* start, T* out,
-                    int64_t out_row) {
-    // What 32 registers of 64 bytes hold, and 16 others.
-    constexpr int most = Vec<T>::lanes * int(sizeof(T)) >= 64 ? 4 : 2, last = cpu::line_phases - 1;
-    const bool back = x.offsets[cpu::line_phases] < x.offsets[0];
-    ask(x.soon, 0, 1);
-    across<T, most>(x.columns,
-                    CorrelateLine<T>{x, weights, start, back ? out + last * out_row : out,
-                                     back ? -out_row : out_row});
+    using std::integral_constant;
+    if (down >= 4 && x.lag == 1)
+        rows(integral_constant<int, 4>(), integral_constant<int, 1>(), down, 1);
+    else if (down >= 4)
+        rows(integral_constant<int, 4>(), integral_constant<int, 0>(), down, x.lag);
+    if (down > 1 && x.lag == 3)
+        rows(integral_constant<int, 2>(), integral_constant<int, 3>(), down, 3);
+    else if (down > 1)
+        rows(integral_constant<int, 2>(), integral_constant<int, 0>(), down, x.lag);
+    rows(integral_constant<int, 1>(), integral_constant<int, 0>(), 1, x.taps);
 }
 
 }  // namespace

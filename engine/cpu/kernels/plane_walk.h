@@ -9,22 +9,6 @@ namespace {
 
 using cpu::PlaneWalk;
 
-/// Taps that form rows: of `across` each, one row of the tile from the other, or one back.
-struct TapRows {
-    int64_t down = 0, across = 0;
-    bool back = false;
-    template <class T>
-    explicit TapRows(const PlaneWalk<T>& x) {
-        for (int64_t w = 1; w < x.taps && !down; ++w) {
-            back = x.offsets[w] < x.offsets[0];
-            const int64_t apart = back ? -x.row_step : x.row_step;
-            bool regular = x.taps % w == 0;
-            for (int64_t k = 0; regular && k + w < x.taps; ++k)
-                regular = x.offsets[k + w] - x.offsets[k] == apart;
-            if (regular) down = x.taps / w, across = w;
-        }
-    }
-};
 /// Asks for what is to come with rows [r, r + rows) of outputs, into the second-level cache.
 MERCER_INLINE void ask(const cpu::Soon& soon, int64_t r, int64_t rows) {
     for (int64_t at = r * soon.each; at < (r + rows) * soon.each; at += 64)

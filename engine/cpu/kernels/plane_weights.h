@@ -162,8 +162,7 @@ void squares_down(const PlaneWalk<T>& x, const T* g, int64_t g_row, const T* soo
 template <class T>
 void correlate_weights(const PlaneWalk<T>& x, const T* g, int64_t g_row, const T* soon_g,
                        T* lanes) {
-    const TapRows taps(x);
-    if (taps.down == 3 && taps.across == 3 && !taps.back && x.rows > 1)
+    if (x.lag == 3 && x.taps == 9 && x.offsets[0] < x.offsets[3] && x.rows > 1)
         return (soon_g ? squares_down<T, true> : squares_down<T, false>)(x, g, g_row, soon_g,
                                                                          lanes);
     constexpr int most = 8;  // of whose addresses the compiler keeps all
