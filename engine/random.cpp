@@ -34,7 +34,7 @@ Tensor filled(const char* name, const Shape& shape, DType dtype, Kernel kernel) 
 }
 
 /// Block `index` of a key's sequence.
-std::array<uint32_t, 4> philox(uint64_t index, Key key) {
+std::array<uint32_t, 4> words_of(uint64_t index, Key key) {
     return philox(
         {uint32_t(index), uint32_t(index >> 32), uint32_t(key.stream), uint32_t(key.stream >> 32)},
         {uint32_t(key.seed), uint32_t(key.seed >> 32)});
@@ -48,7 +48,7 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint3
 }
 
 Key Key::split(uint64_t part) const {
-    const auto words = philox(part, {seed ^ 0x5EED5EEDu, stream});
+    const auto words = words_of(part, {seed ^ 0x5EED5EEDu, stream});
     return {seed ^ ((uint64_t(words[1]) << 32) | words[0]), (uint64_t(words[3]) << 32) | words[2]};
 }
 
@@ -86,7 +86,7 @@ Tensor permutation(Key key, int64_t n) {
                 to[i + k] = int32_t(int64_t(u[2 * k] * 0x1p32) - (int64_t(1) << 31));
         }
     });
-    const auto lower = [key](int64_t i) { return philox(uint64_t(i), key)[0]; };
+    const auto lower = [key](int64_t i) { return words_of(uint64_t(i), key)[0]; };
     const auto [upper, order] = sort(draws);
     const auto* const level = static_cast<const int32_t*>(upper.raw());
     auto* const at = static_cast<int64_t*>(order.raw());
