@@ -63,8 +63,11 @@ void reduce_planes(const ReduceKernel& kernel, int64_t planes, int64_t n, int64_
                                                                                scratch.take<char>(
                                                                                    side * count *
                                                                                    out_element);
-        copy_plane(element, tile, from + first * n * side * element,
-                   {n * side, count, count, 1, 1, n * side, true, false});
+        const char* const x = from + first * n * side * element;
+        if (element >= 4 && n * side > 8)
+            reduce_table().turn_lines[element == 8](x, n * side, count, tile);
+        else  // of bytes, or lines that fill registers together
+            copy_plane(element, tile, x, {n * side, count, count, 1, 1, n * side, true, false});
         kernel.columns({tile, n, side * count, side * count, 1, results, 1, nullptr});
         copy_plane(out_element, to + first * side * out_element, results,
                    {count, side, side, 1, 1, count, true, false});

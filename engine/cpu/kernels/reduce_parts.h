@@ -25,6 +25,20 @@ MERCER_INLINE T joined_run(const T* x, int64_t n, T fill, Prepare prepare) {
     return acc.total();
 }
 
+/// v[e], e < now, becomes the elements e of `rows` lines, `apart` elements from each other; what follows is asked for.
+template <class T>
+MERCER_INLINE void load_turned(const T* x, int64_t apart, int rows, int now,
+                               Vec<T> (&v)[Vec<T>::lanes]) {
+    constexpr int lanes = Vec<T>::lanes;
+#pragma GCC unroll 16
+    for (int r = 0; r < lanes; ++r) {
+        const T* const row = x + (r < rows ? r : 0) * apart;
+        fetch_beyond(row);
+        v[r] = load(row, now, T(0));
+    }
+    turn<lanes>(v);
+}
+
 /// Elements of a row that is turned, at most.
 inline constexpr int short_row = 16;
 /// Whether rows are that short, and enough to be turned.

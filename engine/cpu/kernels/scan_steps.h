@@ -2,11 +2,9 @@
 // turned, so that each register holds one element of them, and back. Memory traffic: each element once, each result once.
 #pragma once
 
-#include "engine/cpu/kernels/fetch.h"
-#include "engine/cpu/kernels/row.h"
+#include "engine/cpu/kernels/reduce_parts.h"
 #include "engine/cpu/kernels/run_steps.h"
 #include "engine/cpu/kernels/stream_lines.h"
-#include "engine/cpu/kernels/turn.h"
 #include "engine/cpu/scan_table.h"
 
 namespace mercer::MERCER_ISA {
@@ -144,16 +142,9 @@ MERCER_INLINE void step_lines(const void* const (&from)[operands], const StepLin
             const int64_t first = l.reverse ? l.size - i - now : i;
             Vec<T> v[operands][lanes];
             Vec<Index> place[lanes];
-            for (int o = 0; o < operands; ++o) {
-                const T* const x = static_cast<const T*>(from[o]) + k * l.size + first;
-#pragma GCC unroll 16
-                for (int r = 0; r < lanes; ++r) {
-                    const T* const row = x + (r < rows ? r : 0) * l.size;
-                    fetch_beyond(row);
-                    v[o][r] = load(row, now, T(0));
-                }
-                turn<lanes>(v[o]);
-            }
+            for (int o = 0; o < operands; ++o)
+                load_turned(static_cast<const T*>(from[o]) + k * l.size + first, l.size, rows, now,
+                            v[o]);
             take(v, place, now);
             results.put_square(v[operands - 1], k, first, now, rows);
             if (places) places->put_square(place, k, first, now, rows);
