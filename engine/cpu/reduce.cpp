@@ -59,10 +59,8 @@ void reduce_planes(const ReduceKernel& kernel, int64_t planes, int64_t n, int64_
     parallel_each((planes + group - 1) / group, grain_for(n * side * group / 4), [&](int64_t g) {
         const int64_t first = g * group, count = std::min(group, planes - first);
         Scratch scratch;
-        char *const tile = scratch.take<char>(n * side * count * element), *const results =
-                                                                               scratch.take<char>(
-                                                                                   side * count *
-                                                                                   out_element);
+        char* const tile = scratch.take<char>(n * side * count * element);
+        char* const results = scratch.take<char>(side * count * out_element);
         const char* const x = from + first * n * side * element;
         if (element >= 4 && n * side > 8)
             reduce_table().turn_lines[element == 8](x, n * side, count, tile);

@@ -10,8 +10,7 @@ enum class Scan { sum, prod, max, min };
 struct ScanArgs {
     const void* x;
     int64_t n, inner;  // n steps; columns: `count` neighbours of a row of `inner` at once
-    int64_t
-        count;  // columns; or so many whole rows of n, or planes, one after the other, without a carry
+    int64_t count;     // columns, planes; or so many whole rows of n, without a carry
     bool exclusive, reverse;
     void* out;  // null: only the carry is wanted (rows)
     /// Rows, but of products of floats: what comes before, added to all; then replaced by the join of it and all elements.
@@ -23,17 +22,16 @@ struct ScanArgs {
 };
 
 /// Running extrema down columns, or planes one after the other, and where they stood.
+inline constexpr int64_t columns_together = 256;  // at most
 struct RunningArgs {
     const void* x;
-    int64_t n, inner,
-        count;  // n steps of `count` neighbours, at most running_columns, of rows of `inner`
+    int64_t n, inner, count;  // n steps of `count` neighbours of rows of `inner`
     bool reverse;
     void* out;
     int64_t* index;         // the last step at which x was the extremum, or NaN
     bool stream;            // as above
     int64_t out_inner = 0;  // turned: from a row of the results to the next
 };
-inline constexpr int64_t running_columns = 256;
 
 struct RecurrenceArgs {
     const void *a, *b;

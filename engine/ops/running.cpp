@@ -45,13 +45,20 @@ std::array<Tensor, 2> running(const char* name, cpu::Scan op, const RunningAttrs
                               const Tensor& in) {
     const OperationScope scope(name, {&in});
     require_numbers(name, in);
-    if (attrs.axis == in.rank() - 1 && SideBySide::fit(in))
+    // In registers places have at least 32 bits; rows longer than that are cut.
+    const int last = in.rank() - 1;
+    const bool longest = in.size(attrs.axis) > std::numeric_limits<int32_t>::max();
+    if (longest && attrs.axis != last) {
+        const auto [y, index] = running(name, op, {last, attrs.reverse}, as_rows(in, attrs.axis));
+        return {as_rows(y, attrs.axis), as_rows(index, attrs.axis)};
+    }
+    if (attrs.axis == last && !longest && SideBySide::fit(in))
         return run_side_by_side(op, SideBySide(in), attrs.reverse);
     const Tensor x = in.contiguous();
     if (x.count() == 0)
         return {Tensor::empty(x.shape(), x.dtype()), Tensor::empty(x.shape(), DType::i64)};
     const Lines l(x.shape(), attrs.axis);
-    if (l.inner == 1 && l.n >= 1024 && l.outer < 16 * thread_count())
+    if (l.inner == 1 && (longest || (l.n >= 1024 && l.outer < 16 * thread_count())))
         return run_long_rows(l, op, attrs, x);
     const Tensor y = Tensor::empty(x.shape(), x.dtype()),
                  index = Tensor::empty(x.shape(), DType::i64);

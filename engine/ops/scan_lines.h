@@ -37,7 +37,8 @@ struct Lines {
     template <class Body>
     void for_blocks(int64_t elements, Body body) const {
         const int64_t size = n * inner, lines = planes ? outer : inner,
-                      width = planes ? std::max<int64_t>(16, 4096 / size / 16 * 16) : 256,
+                      width = planes ? std::max<int64_t>(16, 4096 / size / 16 * 16)
+                                     : cpu::columns_together,
                       blocks = (lines + width - 1) / width,
                       cost = std::min(lines, width) * (planes ? size / 2 : n / elements);
         parallel_each((planes ? 1 : outer) * blocks, grain_for(cost), [&](int64_t i) {

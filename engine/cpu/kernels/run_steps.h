@@ -1,7 +1,7 @@
 // Running extrema in registers, each of which holds one step of many lines.
 #pragma once
 
-#include "engine/cpu/canonical.h"
+#include "engine/cpu/kernels/row.h"
 
 namespace mercer::MERCER_ISA {
 
@@ -21,15 +21,6 @@ struct Running {
         place = last;
     }
 };
-/// v[t] becomes the extremum up to step t, place[t] where it stood; −1: before these.
-template <class Op, class T, class Index, int n>
-MERCER_INLINE void run_steps(Vec<T> (&v)[n], Vec<Index> (&place)[n], Vec<T>& top) {
-    Running<T> now{top, Vec<Index>(Index(-1))};
-#pragma GCC unroll 16
-    for (int t = 0; t < n; ++t) now.template step<Op>(v[t], Index(t), place[t]);
-    top = now.top;
-}
-
 /// As many places as a register has lanes, as i64.
 template <class Index>
 MERCER_INLINE Vec<int64_t> widened(const Index* p) {
@@ -41,6 +32,20 @@ MERCER_INLINE Vec<int64_t> widened(const Index* p) {
     __builtin_memcpy(&some, p, sizeof some);
     return __builtin_convertvector(some, native::Register<int64_t>);
 #endif
+}
+
+/// The first `count` elements of v, places as i64.
+template <class T, class To>
+MERCER_INLINE void put_wide(Vec<T> v, To* to, int count, bool stream) {
+    if constexpr (std::is_same_v<T, To>) {
+        put(v, to, count, stream);
+    } else {
+        constexpr int wide = Vec<To>::lanes;
+        alignas(64) T e[Vec<T>::lanes];
+        v.store(e);
+        for (int i = 0; i < count; i += wide)
+            put(widened(e + i), to + i, count - i < wide ? count - i : wide, stream);
+    }
 }
 
 }  // namespace mercer::MERCER_ISA

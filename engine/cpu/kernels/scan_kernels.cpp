@@ -211,40 +211,40 @@ void columns(const cpu::ScanArgs& args) {
     if (args.stream) stream_fence();
 }
 
-/// Whether x is the extremum so far at its place: a new one, an equal one, NaN.
-template <class T>
-MERCER_INLINE bool is_it(T x, T extremum) {
-    return (x == extremum) | (x != x);
-}
-
 template <class Op, class T>
 void running(const cpu::RunningArgs& args) {
-    constexpr int lanes = Vec<T>::lanes, width = int(cpu::running_columns);
+    constexpr int lanes = Vec<T>::lanes, width = int(cpu::columns_together);
+    using Index = typename IntOf<T>::type;
     alignas(64) T top[width + lanes];
-    alignas(64) int64_t last[width] = {};
-    const int cols = int(args.count);
-    for (int c = 0; c < cols; ++c) top[c] = Op::template identity<T>;
+    alignas(64) Index last[width + lanes] = {};
+    for (int64_t c = 0; c < args.count; ++c) top[c] = Op::template identity<T>;
     const int64_t down = args.reverse ? -args.inner : args.inner;
     for (int64_t i = 0; i < args.n; ++i) {
         const int64_t t = args.reverse ? args.n - 1 - i : i;
         const T* const x = static_cast<const T*>(args.x) + t * args.inner;
         const T* const next = i + 1 < args.n ? x + down : x;
-        for_run<T>(cols, [&](int64_t c, int count) MERCER_STEP {
+        T* const out = static_cast<T*>(args.out) + t * args.inner;
+        int64_t* const index = args.index + t * args.inner;
+        for_run<T>(args.count, [&](int64_t c, int count) MERCER_STEP {
             __builtin_prefetch(next + c);
-            Op::join(Vec<T>::load(top + c), load(x + c, count, T(0))).store(top + c);
+            Running<T> so_far{Vec<T>::load(top + c), Vec<Index>::load(last + c)};
+            Vec<T> v = load(x + c, count, T(0));
+            Vec<Index> place;
+            so_far.template step<Op>(v, Index(t), place);
+            so_far.top.store(top + c), so_far.last.store(last + c);
+            put(v, out + c, count, args.stream);
+            put_wide(place, index + c, count, args.stream);
         });
-        for (int c = 0; c < cols; ++c) last[c] = is_it(x[c], top[c]) ? t : last[c];
-        copy_row(top, cols, args.stream, static_cast<T*>(args.out) + t * args.inner);
-        copy_row(last, cols, args.stream, args.index + t * args.inner);
     }
     if (args.stream) stream_fence();
 }
 
+/// Where x is the extremum so far at its place: a new one, an equal one, NaN.
 template <class T>
 void standing(const void* from, const void* extrema, int64_t n, int64_t first, int64_t none,
               int64_t* __restrict index) {
     const T *x = static_cast<const T*>(from), *y = static_cast<const T*>(extrema);
-    for (int64_t k = 0; k < n; ++k) index[k] = is_it(x[k], y[k]) ? first + k : none;
+    for (int64_t k = 0; k < n; ++k) index[k] = (x[k] == y[k]) | (x[k] != x[k]) ? first + k : none;
 }
 
 // Neighbouring lines step by step, their state in the first-level cache.

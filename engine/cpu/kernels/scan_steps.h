@@ -28,7 +28,7 @@ struct StepLines {
 /// Results of lines. Past the caches go whole lines of memory, which are made near: of short ones several together.
 template <class T, class To = T>
 struct StepResults {
-    static constexpr int lanes = Vec<T>::lanes, wide = Vec<To>::lanes, unit = int(64 / sizeof(T));
+    static constexpr int lanes = Vec<T>::lanes, unit = int(64 / sizeof(T));
     const StepLines& l;
     To* const out;
     const bool together;
@@ -44,16 +44,6 @@ struct StepResults {
                 : l.size % unit ? 0
                                 : unit) {}
 
-    static MERCER_INLINE void put_row(Vec<T> v, To* to, int count, bool stream) {
-        if constexpr (std::is_same_v<T, To>) {
-            put(v, to, count, stream);
-        } else {
-            alignas(64) T e[lanes];
-            v.store(e);
-            for (int i = 0; i < count; i += wide)
-                put(widened(e + i), to + i, count - i < wide ? count - i : wide, stream);
-        }
-    }
     /// `now` elements, from `first` on, of `rows` lines from k on.
     MERCER_INLINE void put_square(Vec<T> (&v)[lanes], int64_t k, int64_t first, int now, int rows) {
         turn<lanes>(v);
@@ -62,7 +52,7 @@ struct StepResults {
         To* const to = !here      ? there
                        : together ? near + k % unit * l.size + first
                                   : near + first % unit;
-        for (int r = 0; r < rows; ++r) put_row(v[r], to + r * (here ? apart : l.size), now, false);
+        for (int r = 0; r < rows; ++r) put_wide(v[r], to + r * (here ? apart : l.size), now, false);
         if (!here) return;
         const int64_t end = l.reverse ? first : first + now;
         if (!together) {
@@ -78,7 +68,7 @@ struct StepResults {
     MERCER_INLINE void put_dense(Vec<T> (&v)[n], int64_t k) const {
         turn<n>(v);
 #pragma GCC unroll 16
-        for (int r = 0; r < n; ++r) put_row(v[r], out + k * n + r * lanes, lanes, l.stream);
+        for (int r = 0; r < n; ++r) put_wide(v[r], out + k * n + r * lanes, lanes, l.stream);
     }
 };
 

@@ -12,12 +12,12 @@ inline constexpr int scan_block = 16;
 
 /// v[j], the j-th of `now` steps in the order of the scan, of each of `rows` rows: to out, rows `apart` elements from each
 /// other; past the caches if `stream`.
-template <class T>
+template <class T, class To>
 MERCER_INLINE void store_turned(Vec<T> (&v)[scan_block], int now, int rows, bool reverse,
-                                bool stream, T* out, int64_t apart) {
+                                bool stream, To* out, int64_t apart) {
     constexpr int lanes = Vec<T>::lanes;
     const bool whole = now == scan_block && rows == lanes, gathered = part_of_line<T> && stream;
-    alignas(64) T near[part_of_line<T> ? lanes * scan_block : 1];
+    alignas(64) To near[part_of_line<T> ? lanes * scan_block : 1];
 #pragma GCC unroll 16
     for (int first = 0; first < scan_block; first += lanes) {
         Vec<T> square[lanes];
@@ -29,9 +29,9 @@ MERCER_INLINE void store_turned(Vec<T> (&v)[scan_block], int now, int rows, bool
 #pragma GCC unroll 16
             for (int r = 0; r < lanes; ++r) {
                 if (gathered)
-                    square[r].store(near + r * scan_block + first);
+                    put_wide(square[r], near + r * scan_block + first, lanes, false);
                 else
-                    put(square[r], out + r * apart + first, stream);
+                    put_wide(square[r], out + r * apart + first, lanes, stream);
             }
             continue;
         }
@@ -143,11 +143,10 @@ MERCER_INLINE void scan_turned(const cpu::ScanArgs& args) {
 
 template <class Op, bool reverse, class T>
 MERCER_INLINE void running_turned(const cpu::RunningArgs& args) {
-    constexpr int lanes = Vec<T>::lanes, wide = Vec<int64_t>::lanes;
+    constexpr int lanes = Vec<T>::lanes;
     using Index = typename IntOf<T>::type;
     alignas(64) T top[cpu::turned_rows + lanes];
-    alignas(64) Index places[lanes * scan_block];
-    int64_t last[cpu::turned_rows] = {};
+    alignas(64) Index last[cpu::turned_rows + lanes] = {};
     const Vec<T> none(Op::template identity<T>);
     for (int64_t c = 0; c < args.count; ++c) top[c] = Op::template identity<T>;
     for_turned<reverse, T>(
@@ -156,35 +155,15 @@ MERCER_INLINE void running_turned(const cpu::RunningArgs& args) {
             Vec<Index> place[scan_block];
             load_steps<reverse>(static_cast<const T*>(args.x) + c, args.inner, args.n, at, now,
                                 rows, none, v);
-            Vec<T> now_top = Vec<T>::load(top + c);
-            run_steps<Op>(v, place, now_top);
-            now_top.store(top + c);
+            Running<T> so_far{Vec<T>::load(top + c), Vec<Index>::load(last + c)};
+#pragma GCC unroll 16
+            for (int j = 0; j < scan_block; ++j)
+                so_far.template step<Op>(v[j], Index(reverse ? at - j : at + j), place[j]);
+            so_far.top.store(top + c), so_far.last.store(last + c);
             const int64_t to = c * args.out_inner + low;
             store_turned(v, now, rows, reverse, args.stream, static_cast<T*>(args.out) + to,
                          args.out_inner);
-            store_turned(place, scan_block, lanes, reverse, false, places, scan_block);
-            // Backwards, the steps there are stand at the end of the block.
-            const int skip = reverse ? scan_block - now : 0;
-            for (int r = 0; r < rows; ++r) {
-                const Index* const row = places + r * scan_block;
-                int64_t* const index = args.index + to + r * args.out_inner;
-                const Vec<int64_t> before(last[c + r]), first(at), none(int64_t(0));
-                const auto absolute = [&](int k) MERCER_STEP {
-                    const Vec<int64_t> j = widened(row + k);
-                    return select(j < none, before, reverse ? first - j : first + j);
-                };
-                if (now == scan_block) {
-#pragma GCC unroll 16
-                    for (int k = 0; k < scan_block; k += wide)
-                        put(absolute(k), index + k, args.stream);
-                } else {
-                    alignas(64) int64_t some[scan_block];
-                    for (int k = 0; k < scan_block; k += wide) absolute(k).store(some + k);
-                    for (int k = 0; k < now; ++k) index[k] = some[skip + k];
-                }
-                const Index end = row[reverse ? 0 : scan_block - 1];
-                if (end >= 0) last[c + r] = reverse ? at - end : at + end;
-            }
+            store_turned(place, now, rows, reverse, args.stream, args.index + to, args.out_inner);
         });
     if (args.stream) stream_fence();
 }
