@@ -13,8 +13,8 @@ Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) 
                                    to_string(x[1].shape()) + " must have one shape");
     Tensor out = Tensor::empty(x[1].shape(), x[1].dtype());
     if (out.count() == 0) return out;
-    const Lines l(out.shape(), attrs.axis);
     const bool wide = out.dtype() == DType::f64;
+    const Lines l(out.shape(), attrs.axis, wide ? 8 : 16);  // a line of memory
     if (l.inner == 1 && SideBySide::fit(x[0]) && SideBySide::fit(x[1])) {
         const SideBySide a(x[0]), b(x[1]);
         const auto kernel = scan_table().recurrence_turned[wide];

@@ -62,11 +62,12 @@ std::array<Tensor, 2> running(const char* name, cpu::Scan op, const RunningAttrs
         return run_long_rows(l, op, attrs, x);
     const Tensor y = Tensor::empty(x.shape(), x.dtype()),
                  index = Tensor::empty(x.shape(), DType::i64);
+    const bool stream = l.stream(y, 2 + 8 / int64_t(size_of(y.dtype())));
     const auto& kernels = l.planes ? scan_table().running_planes : scan_table().running;
     l.for_blocks(1, [&](int64_t first, int64_t count) {
         kernels[op == cpu::Scan::min][int(x.dtype())](
             {at(x, first), l.n, l.inner, count, attrs.reverse, at(y, first),
-             static_cast<int64_t*>(index.raw()) + first, l.stream(y)});
+             static_cast<int64_t*>(index.raw()) + first, stream});
     });
     return {y, index};
 }

@@ -18,8 +18,8 @@ const cpu::ScanTable& scan_table();
 Tensor scanned(cpu::Scan op, const ScanAttrs& attrs, const Tensor& x);
 
 /// Whether a result whose rows of n begin at lines of memory goes past the caches.
-inline bool streams_columns(const Tensor& out, int64_t n) {
-    return streams(out, 2) && n * int64_t(size_of(out.dtype())) % 64 == 0 &&
+inline bool streams_columns(const Tensor& out, int64_t n, int64_t tensors = 2) {
+    return streams(out, tensors) && n * int64_t(size_of(out.dtype())) % 64 == 0 &&
            reinterpret_cast<uintptr_t>(out.raw()) % 64 == 0;
 }
 
@@ -27,11 +27,11 @@ inline bool streams_columns(const Tensor& out, int64_t n) {
 struct Lines {
     int64_t outer, n, inner;
     bool planes;  // rows, or enough planes of few elements: by lines of memory; else columns
-    Lines(const Shape& shape, int axis)
+    Lines(const Shape& shape, int axis, int64_t few = cpu::plane_columns)
         : outer(count(shape.part(0, axis))),
           n(shape[axis]),
           inner(count(shape.part(axis + 1, shape.rank()))),
-          planes(inner == 1 || (inner <= cpu::plane_columns && outer >= 64)) {}
+          planes(inner == 1 || (inner <= few && outer >= 64)) {}
     /// body(the first element, planes or columns) for some at a time, in parallel. So many elements of a column cost as
     /// much as one of grain_for.
     template <class Body>
@@ -47,8 +47,8 @@ struct Lines {
         });
     }
     /// Whether such results go past the caches.
-    bool stream(const Tensor& out) const {
-        return streams_columns(out, planes ? cpu::plane_columns : inner);
+    bool stream(const Tensor& out, int64_t tensors = 2) const {
+        return streams_columns(out, planes ? cpu::plane_columns : inner, tensors);
     }
 };
 
