@@ -9,16 +9,6 @@
 
 namespace mercer::MERCER_ISA {
 
-/// to[c] = from[c], c < count; past the caches if `stream`.
-template <class T>
-MERCER_INLINE void copy_row(const T* from, int64_t count, bool stream, T* to) {
-    constexpr int lanes = Vec<T>::lanes;
-    int64_t c = 0;
-    if (stream)
-        for (; c + lanes <= count; c += lanes) Vec<T>::load(from + c).stream(to + c);
-    for (; c < count; ++c) to[c] = from[c];
-}
-
 /// `count` lines of `size` elements, `inner` of them a step.
 struct StepLines {
     int64_t size, inner, count;
@@ -61,7 +51,8 @@ struct StepResults {
         } else if (end == (l.reverse ? 0 : l.size)) {
             const int64_t done = k % unit + rows;
             if (done == unit || k + rows == l.count)
-                copy_row(near, done * l.size, true, out + (k + rows - done) * l.size);
+                write_run(out + (k + rows - done) * l.size, done * l.size, true,
+                          [&](int64_t i, int n) MERCER_STEP { return load(near + i, n, To(0)); });
         }
     }
     template <int n>
