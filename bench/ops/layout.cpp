@@ -103,6 +103,12 @@ void add_ops_layout() {
     add("pad/16x64x64x64 constant", image, copied, [](const Tensor& x) {
         return pad(x, List{0, 0, 1, 1}, List{0, 0, 1, 1});
     });
+    add("pad/16x64x64x64 reflect", image, copied, [](const Tensor& x) {
+        return pad(x, List{0, 0, 1, 1}, List{0, 0, 1, 1}, PadMode::reflect);
+    });
+    add("pad/16x64x64x64 edge", image, copied, [](const Tensor& x) {
+        return pad(x, List{0, 0, 1, 1}, List{0, 0, 1, 1}, PadMode::edge);
+    });
     add("pad/2048 reflect axis 1", square, copied, [](const Tensor& x) {
         return pad(x, List{0, 2}, List{0, 2}, PadMode::reflect);
     });

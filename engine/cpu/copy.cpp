@@ -123,26 +123,5 @@ void convert(const Tensor& target, const Tensor& source) {
     });
 }
 
-void copy_into_box(const Tensor& target, const Tensor& source, const Shape& before,
-                   const Tensor& border) {
-    // Axis by axis: what is before and after the box, inside the axes that are done.
-    Shape shape = target.shape();
-    int64_t offset = target.offset();
-    for (int a = 0; a < target.rank(); ++a) {
-        const int64_t step = target.strides()[a], whole = shape[a], n = source.size(a);
-        const auto slab = [&](int64_t from, int64_t size) {
-            shape[a] = size;
-            if (count(shape))
-                copy(target.view(shape, target.strides(), offset + from * step),
-                     border.view(shape, Strides::filled(shape.rank(), 0), border.offset()));
-        };
-        slab(0, before[a]);
-        slab(before[a] + n, whole - before[a] - n);
-        shape[a] = n;
-        offset += before[a] * step;
-    }
-    copy(target.view(shape, target.strides(), offset), source);
-}
-
 }  // namespace cpu
 }  // namespace mercer

@@ -16,8 +16,4 @@ void copy(const Tensor& target, const Tensor& source);
 /// The same with conversion; float to integer saturates and NaN becomes 0, to bool is != 0.
 void convert(const Tensor& target, const Tensor& source);
 
-/// `source` into the box of `target` that begins at `before`, and the element `border` everywhere else.
-void copy_into_box(const Tensor& target, const Tensor& source, const Shape& before,
-                   const Tensor& border);
-
 }  // namespace mercer::cpu

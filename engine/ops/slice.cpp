@@ -7,6 +7,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"
+#include "engine/ops/pad.h"
 #include "engine/ops/require.h"
 #include "engine/parallel.h"
 
@@ -79,7 +80,7 @@ Tensor Unslice::forward(const Attrs& a, std::span<const Tensor> x) {
     if (a.step == 1) {
         Shape before = Shape::filled(a.shape.rank(), 0);
         before[a.axis] = n > 0 ? a.begin : 0;
-        cpu::copy_into_box(out, x[0], before, Tensor::scalar(0, x[0].dtype()));
+        copy_with_borders(out, x[0], before, PadMode::constant, Tensor::scalar(0, x[0].dtype()));
         return out;
     }
     const Tensor to[] = {out, Slice::forward({a.axis, a.begin, a.step, n}, {&out, 1})},

@@ -35,11 +35,11 @@ void borders(std::vector<Case>& list, const Input& in) {
         list.push_back({describe(tag, {in}),
                         {in},
                         [=](Vars x) {
-                            return pad(x[0], List{1, 2}, List{2, 0}, mode, 7);
+                            return pad(x[0], List{1, 2}, List{2, 1}, mode, 7);
                         },
                         [=](Naives x) {
                             return picked(
-                                x[0], {m + 3, n + 2},
+                                x[0], {m + 3, n + 3},
                                 [&](const Shape& i) {
                                     const int64_t r = i[0] - 1, c = i[1] - 2;
                                     if (mode == PadMode::constant &&
