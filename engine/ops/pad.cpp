@@ -75,19 +75,6 @@ Pad::Attrs pad_range(const Shape& x, std::span<const int64_t> before,
     return attrs;
 }
 
-Tensor border_index(int64_t n, int64_t before, int64_t after, PadMode mode) {
-    Tensor index = Tensor::empty({n + before + after}, DType::i64);
-    int64_t* out = index.mutable_data<int64_t>();
-    for (int64_t i = -before; i < n + after; ++i) {
-        int64_t from = i;
-        if (mode == PadMode::edge) from = std::min(std::max(i, int64_t{0}), n - 1);
-        if (mode == PadMode::reflect) from = i < 0 ? -i : i >= n ? 2 * n - 2 - i : i;
-        if (mode == PadMode::circular) from = ((i % n) + n) % n;
-        out[i + before] = from;
-    }
-    return index;
-}
-
 Tensor padded(const Tensor& x, const Pad::Attrs& attrs) { return compute<Pad>(attrs, {&x, 1}); }
 
 }  // namespace mercer

@@ -28,7 +28,4 @@ MERCER_API Pad::Attrs pad_range(const Shape& x, std::span<const int64_t> before,
 /// The operation itself, without a tape or on one.
 Tensor padded(const Tensor& x, const Pad::Attrs& attrs);
 
-/// Where the elements of one padded axis of size n come from.
-MERCER_API Tensor border_index(int64_t n, int64_t before, int64_t after, PadMode mode);
-
 }  // namespace mercer

@@ -16,10 +16,12 @@ void Pad::vjp(Vjp<X>& c) {
         if (attrs.mode == PadMode::constant) {
             g = slice(g, a, before, before + n);
         } else {
-            Shape along = Shape::filled(shape.rank(), 1);
-            along[a] = whole;
-            const Tensor index = border_index(n, before, whole - before - n, attrs.mode);
-            g = scatter_add(g, reshape(index, along), a, n);
+            // Where each place comes from: the places, padded alike.
+            Shape from = Shape::filled(shape.rank(), 0), one = Shape::filled(shape.rank(), 1);
+            from[a] = before, one[a] = n;
+            const Tensor places = reshape(Tensor::arange(n, DType::i64), one);
+            one[a] = whole;
+            g = scatter_add(g, padded(places, {one, from, attrs.mode, 0}), a, n);
         }
     }
     c.give(0, g);
