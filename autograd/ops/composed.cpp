@@ -9,7 +9,6 @@
 #include "autograd/functions.h"
 #include "autograd/ops/matmul.h"
 #include "autograd/ops/pointwise.h"
-#include "engine/cpu/layout.h"
 #include "engine/error.h"
 #include "engine/ops/channel.h"
 #include "engine/ops/loss_rows.h"

@@ -6,7 +6,6 @@
 #include <map>
 #include <string>
 
-#include "engine/cpu/layout.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"

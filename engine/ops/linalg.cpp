@@ -64,10 +64,10 @@ void for_batch(int64_t batch, int64_t cost, const char* operation, const char* c
 }
 
 // body(i, factors, pivots) for every matrix of a contiguous batch; a becomes its factors, the result their pivots. Or, of
-// tiny ones, undefined and x = a⁻¹·right (n × k each, all row-major), `right` read to a tile by begin(first, count, tile).
-template <class T, class Body, class Begin>
+// tiny ones, undefined and x ← a⁻¹x (n × k each, all row-major), from the identity instead of x if k is n and `invert`.
+template <class T, class Body>
 Tensor factored(const char* operation, const Tensor& a, int64_t k, Body body, const Tensor& x,
-                Begin begin) {
+                bool invert) {
     const int64_t n = a.size(-1), batch = a.count() / (n * n);
     const bool tiny = are_tiny(n, batch) && n * k * int64_t(sizeof(T)) <= 512;
     const Tensor all_pivots = tiny ? Tensor() : Tensor::empty({batch, n}, DType::i64);
@@ -87,10 +87,15 @@ Tensor factored(const char* operation, const Tensor& a, int64_t k, Body body, co
         [&](int64_t first, int64_t count) {
             Scratch scratch;
             T *matrices = scratch.take<T>(n * n * count), *right = scratch.take<T>(n * k * count);
+            T* const to = static_cast<T*>(x.raw()) + first * n * k;
             cpu::read_tile<T>(n, n, count, {all + first * n * n, n, 1, n * n}, matrices);
-            begin(first, count, right);
+            if (invert)
+                for (int64_t i = 0; i < n * n; ++i)
+                    std::fill_n(right + i * count, count, T(i % (n + 1) == 0));
+            else
+                cpu::read_tile<T>(n, k, count, {to, k, 1, n * k}, right);
             if (!cpu::tiny_kernels<T>().solve(n, k, matrices, right, count)) return false;
-            cpu::write_tile(n * k, count, right, static_cast<T*>(x.raw()) + first * n * k);
+            cpu::write_tile(n * k, count, right, to);
             return true;
         });
     return all_pivots;
@@ -186,10 +191,7 @@ Tensors<3> Solve::forward(const Attrs& attrs, std::span<const Tensor> in) {
                 return int64_t{0};
             });
         const Tensor a = broadcast_to(in[0], joined(batch, {n, n})).clone();
-        pivots = factored<T>(name, a, k, solve, x, [&](int64_t first, int64_t some, T* to) {
-            const T* const from = static_cast<T*>(x.raw()) + first * n * k;
-            cpu::read_tile<T>(n, k, some, {from, k, 1, n * k}, to);
-        });
+        pivots = factored<T>(name, a, k, solve, x, false);
         if (pivots.defined()) factors = a;
     });
     return {x, factors, pivots};
@@ -207,11 +209,7 @@ Tensor Inverse::forward(const Attrs&, std::span<const Tensor> in) {
             [&](int64_t i, const T* factors, const int64_t* pivots) {
                 cpu::lu_inverse(n, factors, pivots, static_cast<T*>(x.raw()) + i * n * n);
             },
-            x,
-            [&](int64_t, int64_t some, T* to) {
-                std::fill_n(to, n * n * some, T(0));
-                for (int64_t i = 0; i < n; ++i) std::fill_n(to + i * (n + 1) * some, some, T(1));
-            });
+            x, true);
     });
     return x;
 }

@@ -23,12 +23,9 @@ void Matmul::vjp(Vjp<X>& c) {
 
 template <class X>
 void Dot::vjp(Vjp<X>& c) {
-    for (const int i : {0, 1}) {
-        if (!c.wants(i)) continue;
-        const X other = c.in(1 - i);
-        c.give(i,
-               reshape(c.g(), kept_shape(other.shape(), c.template attrs<Attrs>().axes)) * other);
-    }
+    const unsigned axes = c.template attrs<Attrs>().axes;
+    for (const int i : {0, 1})
+        if (c.wants(i)) c.give(i, reshape(c.g(), kept_shape(c.in_shape(i), axes)) * c.in(1 - i));
 }
 
 }  // namespace mercer
