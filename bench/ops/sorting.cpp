@@ -12,7 +12,10 @@ void add_ops_sorting() {
     };
     for (const Case& c :
          {Case{"4096x1024 axis1", {4096, 1024}, 1}, Case{"4096x1024 axis0", {4096, 1024}, 0},
-          Case{"1x4M axis1", {1, 4 << 20}, 1}, Case{"512Kx8 axis1", {512 << 10, 8}, 1}}) {
+          Case{"1x4M axis1", {1, 4 << 20}, 1}, Case{"512Kx8 axis1", {512 << 10, 8}, 1},
+          Case{"1Mx4 axis1", {1 << 20, 4}, 1}, Case{"128Kx32 axis1", {128 << 10, 32}, 1},
+          Case{"32Kx128 axis1", {32 << 10, 128}, 1},
+          Case{"1024x4x1024 axis1", {1024, 4, 1024}, 1}}) {
         const auto add = [&](const char* name, auto f) {
             add_op(std::string(name) + "/" + c.what + " fwd", work, [=](DType dtype) {
                 return [f, axis = c.axis, x = randn(Key{1, 1}, c.shape, dtype)] {
@@ -29,6 +32,12 @@ void add_ops_sorting() {
                return [b = sort(randn(Key{1, 2}, {1 << 16}, dtype)).first,
                        x = randn(Key{1, 1}, {4 << 20}, dtype)] {
                    benchmark::DoNotOptimize(searchsorted(b, x));
+               };
+           });
+    add_op("topk/40000x100 k3 fwd", {.bytes = elements(4000000), .bound = "comparisons"},
+           [](DType dtype) {
+               return [x = randn(Key{1, 1}, {40000, 100}, dtype)] {
+                   benchmark::DoNotOptimize(topk(x, 3));
                };
            });
     for (int64_t k : {1, 10, 100})

@@ -7,6 +7,8 @@
 
 namespace mercer::cpu {
 
+constexpr int64_t longest_column = 512;  // of elements of 8 bytes; half of it of shorter ones
+
 struct SortTable {
     struct Kernels {
         int item_bytes;
@@ -21,6 +23,9 @@ struct SortTable {
         /// Elements (null: not wanted) and indices of sorted items; x: the row they came from.
         void (*write)(const void* items, int64_t n, const void* x, bool descending, void* values,
                       int64_t* indices);
+        /// The first k of every column of a dense n × columns, to dense k × columns. n < longest_column. values: null, not wanted.
+        void (*columns)(const void* x, int64_t n, int64_t columns, int64_t k, bool descending,
+                        void* values, int64_t* indices);
     } kernels[4];  // f32, f64, i32, i64
 };
 

@@ -7,8 +7,7 @@
 #include "engine/cpu/sort_table.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/ops/rows.h"
-#include "engine/scratch.h"
+#include "engine/ops/tiles.h"
 
 namespace mercer {
 
@@ -17,11 +16,6 @@ MERCER_DISPATCH(cpu::SortTable, sort_table)
 namespace {
 
 using Kernels = cpu::SortTable::Kernels;
-
-const Kernels& kernels_for(const char* name, const Tensor& x) {
-    require_numbers(name, x);
-    return sort_table().kernels[int(x.dtype())];
-}
 
 // Rows of the sorted axis, and the results' memory.
 struct Rows {
@@ -32,8 +26,7 @@ struct Rows {
         x = as_rows(in, axis);
         Shape shape = x.shape();
         n = shape.back();
-        taken = k < 0 ? n : k;
-        shape[x.rank() - 1] = taken;
+        shape[x.rank() - 1] = taken = k;
         if (want_values) values = Tensor::empty(shape, x.dtype());
         indices = Tensor::empty(shape, DType::i64);
         rows = n && taken ? x.count() / n : 0;
@@ -83,38 +76,79 @@ void sort_long(const Kernels& kernels, const Rows& all, int64_t r, bool descendi
     all.write(kernels, items, r, descending);
 }
 
-std::array<Tensor, 2> sorted(const char* name, const Tensor& x, int axis, bool descending,
-                             bool want_values) {
-    const OperationScope scope(name, {&x});
-    const Kernels& kernels = kernels_for(name, x);
-    const Rows all(x, axis, -1, want_values);
-    if (all.n > UINT32_MAX)
+/// The first k of every line, by tiles of columns.
+std::array<Tensor, 2> sort_columns(const Kernels& kernels, const Tensor& in, int axis, int64_t k,
+                                   bool descending, bool want_values) {
+    const Tensor x = in.contiguous();
+    Shape shape = x.shape();
+    const int64_t n = std::exchange(shape[axis], k);
+    const std::array<Tensor, 2> out{want_values ? Tensor::empty(shape, x.dtype()) : Tensor(),
+                                    Tensor::empty(shape, DType::i64)};
+    const Tiling tiling(x, axis, 4);
+    Tiling values = tiling, indices = tiling;
+    values.n = indices.n = k, indices.size = 8;
+    parallel_each(tiling.count, grain_for(n * tiling.width * tiling.planes * 2), [&](int64_t t) {
+        const auto tile = tiling.tile(t);
+        const int64_t columns = tile.columns();
+        Scratch scratch;
+        char* const from = scratch.take<char>(n * columns * tiling.size);
+        char* const to = want_values ? scratch.take<char>(k * columns * tiling.size) : nullptr;
+        int64_t* const at = scratch.take<int64_t>(k * columns);
+        tiling.read(tile, x, from);
+        kernels.columns(from, n, columns, k, descending, to, at);
+        if (to) values.write(values.tile(t), to, out[0]);
+        indices.write(indices.tile(t), reinterpret_cast<const char*>(at), out[1]);
+    });
+    return out;
+}
+
+// The first k (below 0: all) of every line along the axis, in order.
+std::array<Tensor, 2> sorted(const char* name, const Tensor& x, int axis, int64_t k,
+                             bool descending, bool want_values) {
+    require_numbers(name, x);
+    const Kernels& kernels = sort_table().kernels[int(x.dtype())];
+    const int64_t n = x.shape()[axis], element = int64_t(size_of(x.dtype()));
+    if (n > UINT32_MAX)
         throw ShapeError(name,
                          "an axis of " + to_string(x.shape()) + " has more than 2^32 elements");
-    if (all.rows < thread_count() && all.n > (1 << 17)) {
+    if (k < 0) k = n;
+    const bool whole = k > n / 8;  // then sorting all is no more work
+    // Lines so short that items of rows would be merged, and enough of them to fill the lanes.
+    if (n > 0 && n * 8 < cpu::longest_column * element && x.count() >= 8 * n &&
+        (whole || n * k * element <= 4096))
+        return sort_columns(kernels, x, axis, k, descending, want_values);
+    const Rows all(x, axis, k, want_values);
+    if (whole && all.rows < thread_count() && n > (1 << 17)) {
         for (int64_t r = 0; r < all.rows; ++r) sort_long(kernels, all, r, descending);
-    } else {
-        parallel_for(all.rows, grain_for(10 * all.n), [&](int64_t begin, int64_t end) {
-            Scratch scratch;
-            char* items = scratch.take<char>(all.n * kernels.item_bytes);
-            char* spare = scratch.take<char>(all.n * kernels.item_bytes);
-            for (int64_t r = begin; r < end; ++r)
-                all.write(kernels, kernels.sort(all.row(r), all.n, 0, descending, items, spare), r,
-                          descending);
-        });
+        return all.results(axis);
     }
+    const int64_t room = whole ? n : cpu::top_room(k);
+    parallel_for(all.rows, grain_for((whole ? 10 : 1) * n), [&](int64_t begin, int64_t end) {
+        Scratch scratch;
+        char* items = scratch.take<char>(room * kernels.item_bytes);
+        char* spare = scratch.take<char>(room * kernels.item_bytes);
+        for (int64_t r = begin; r < end; ++r) {
+            const void* best = items;
+            if (whole)
+                best = kernels.sort(all.row(r), n, 0, descending, items, spare);
+            else
+                kernels.top(all.row(r), n, k, descending, items, spare);
+            all.write(kernels, best, r, descending);
+        }
+    });
     return all.results(axis);
 }
 
 }  // namespace
 
 std::array<Tensor, 2> Sort::forward(const Attrs& attrs, std::span<const Tensor> x) {
-    return sorted(name, x[0], attrs.axis, attrs.descending, true);
+    const OperationScope scope(name, x);
+    return sorted(name, x[0], attrs.axis, -1, attrs.descending, true);
 }
 
 std::array<Tensor, 2> TopK::forward(const Attrs& attrs, std::span<const Tensor> x) {
     const OperationScope scope(name, x);
-    const Kernels& kernels = kernels_for(name, x[0]);
+    require_numbers(name, x[0]);
     if (attrs.k < 0 || attrs.k > x[0].shape()[attrs.axis])
         throw ValueError(name, "k = " + std::to_string(attrs.k) + " of axis " +
                                    std::to_string(attrs.axis) + " of " + to_string(x[0].shape()));
@@ -124,30 +158,15 @@ std::array<Tensor, 2> TopK::forward(const Attrs& attrs, std::span<const Tensor> 
         Tensor best = gather(x[0], at, attrs.axis);
         if (!is_floating(x[0].dtype()) || !any(isnan(best)).item<bool>()) return {best, at};
     }
-    const Rows all(x[0], attrs.axis, attrs.k, true);
-    const bool whole = attrs.k > all.n / 8;  // then sorting all is no more work
-    const int64_t room = whole ? all.n : cpu::top_room(attrs.k);
-    parallel_for(all.rows, grain_for((whole ? 10 : 1) * all.n), [&](int64_t begin, int64_t end) {
-        Scratch scratch;
-        char* items = scratch.take<char>(room * kernels.item_bytes);
-        char* spare = scratch.take<char>(room * kernels.item_bytes);
-        for (int64_t r = begin; r < end; ++r) {
-            const void* best = items;
-            if (whole)
-                best = kernels.sort(all.row(r), all.n, 0, attrs.largest, items, spare);
-            else
-                kernels.top(all.row(r), all.n, attrs.k, attrs.largest, items, spare);
-            all.write(kernels, best, r, attrs.largest);
-        }
-    });
-    return all.results(attrs.axis);
+    return sorted(name, x[0], attrs.axis, attrs.k, attrs.largest, true);
 }
 
 std::pair<Tensor, Tensor> sort(const Tensor& x, int axis, bool descending) {
     return paired(compute_along<Sort>(axis, x, descending));
 }
 Tensor argsort(const Tensor& x, int axis, bool descending) {
-    return sorted("argsort", x, normal_axis("argsort", axis, x.rank()), descending, false)[1];
+    const OperationScope scope("argsort", {&x});
+    return sorted("argsort", x, normal_axis("argsort", axis, x.rank()), -1, descending, false)[1];
 }
 std::pair<Tensor, Tensor> topk(const Tensor& x, int64_t k, int axis, bool largest) {
     return paired(compute<TopK>({k, normal_axis("topk", axis, x.rank()), largest}, {&x, 1}));

@@ -1,5 +1,5 @@
 // Sorting by radix on keys that order like the elements, least significant byte first, with the index as payload. Short
-// rows are merged. Traffic of a long row: for each of 4 (8) bytes of the key that is not the same for all, the items
+// rows are merged, or are columns that a network puts in order side by side. Traffic of a long row: for each of 4 (8) bytes of the key that is not the same for all, the items
 // once in and once out.
 #include <utility>
 
@@ -25,6 +25,12 @@ struct ItemOf<int64_t> : ItemOf<double> {};
 template <class T>
 inline constexpr bool floating = T(0.5) != T(0);
 
+/// All bits like the highest one.
+template <class T, class Key = typename ItemOf<T>::Key>
+MERCER_INLINE Key copies_of_sign(Key u) {
+    return Key(typename IntOf<T>::type(u) >> (8 * sizeof(T) - 1));
+}
+
 // Key and element. Positive numbers get their sign bit set, negative ones are complemented: then bits order like numbers.
 template <class T, class Key = typename ItemOf<T>::Key>
 MERCER_INLINE Key key_of(T x, bool descending) {
@@ -33,7 +39,7 @@ MERCER_INLINE Key key_of(T x, bool descending) {
     __builtin_memcpy(&u, &x, sizeof u);
     if constexpr (floating<T>) {
         u = x == T(0) ? Key(0) : u;  // −0 is 0
-        const Key key = u ^ (u & sign ? ~Key(0) : sign);
+        const Key key = u ^ (copies_of_sign<T>(u) | sign);
         return x != x ? ~Key(0) : descending ? ~key : key;
     } else {
         return descending ? ~(u ^ sign) : u ^ sign;
@@ -43,7 +49,7 @@ template <class T, class Key = typename ItemOf<T>::Key>
 MERCER_INLINE T element_of(Key key, bool descending) {
     constexpr Key sign = Key(1) << (8 * sizeof(T) - 1);
     if (descending) key = ~key;
-    const Key u = floating<T> ? (key & sign ? key ^ sign : ~key) : key ^ sign;
+    const Key u = floating<T> ? key ^ (copies_of_sign<T>(~key) | sign) : key ^ sign;
     T x;
     __builtin_memcpy(&x, &u, sizeof x);
     return x;
@@ -289,9 +295,86 @@ void write(const void* from, int64_t n, const void* row, bool descending, void* 
     }
 }
 
+// One column to a lane: the same comparisons for all of them, and no branches. Of 4 bytes an element, an item is one
+// number; of 8 it has two parts, a row of keys and then one of indices. Keys have their highest bit turned over, and so are
+// in order as signed numbers.
 template <class T>
-constexpr cpu::SortTable::Kernels kernels_of = {int(sizeof(typename ItemOf<T>::Item)), sort<T>,
-                                                merge<T>, top<T>, write<T>};
+void columns(const void* from, int64_t n, int64_t count, int64_t k, bool descending, void* to,
+             int64_t* indices) {
+    using V = Vec<int64_t>;
+    using Key = typename ItemOf<T>::Key;
+    constexpr int parts = sizeof(T) / 4, lanes = V::lanes;
+    constexpr uint64_t highest = uint64_t(1) << 63;
+    alignas(64) int64_t items[16 * cpu::longest_column];
+    // As many together as have n items each in the first cache, at most 8 registers of them.
+    const int64_t fit = 4096 / (n * lanes * parts);
+    const int pitch = lanes * int(fit < 1 ? 1 : fit > 8 ? 8 : fit);
+    int rounds = 0;
+    while (int64_t(1) << rounds < n) ++rounds;
+    const int64_t top = int64_t(1) << rounds >> 1;
+    // Of few, each is put in its place among the first, which drives one out: less work than the network's.
+    const bool few = 4 * k < rounds * (rounds - 1);
+    for (int64_t c0 = 0; c0 < count; c0 += pitch) {
+        const int width = int(count - c0 < pitch ? count - c0 : pitch);
+        const T* const x = static_cast<const T*>(from) + c0;
+        const auto row = [&](int64_t i) MERCER_STEP { return items + i * pitch * parts; };
+        // Row j with rows [i, end) one after the other: the smaller items to these, the larger ones to j. Masks are joined by
+        // their bits: of one lane && would branch.
+        const auto exchange = [&](int64_t i, int64_t end, int64_t j) MERCER_STEP {
+            for (int c = 0; c < width; c += lanes) {
+                int64_t* const q = row(j) + c;
+                V b = V::load(q), late = parts > 1 ? V::load(q + pitch) : b;
+                for (int64_t t = i; t < end; ++t) {
+                    int64_t* const p = row(t) + c;
+                    const V a = V::load(p), early = parts > 1 ? V::load(p + pitch) : a;
+                    auto swap = b < a;
+                    if constexpr (parts > 1) swap.v = swap.v | ((b == a).v & (late < early).v);
+                    select(swap, b, a).store(p);
+                    if constexpr (parts > 1) select(swap, late, early).store(p + pitch);
+                    b = select(swap, a, b), late = select(swap, early, late);
+                }
+                b.store(q);
+                if constexpr (parts > 1) late.store(q + pitch);
+            }
+        };
+        for (int64_t i = 0; i < n; ++i) {
+            const int64_t last = few && i > k ? k : i;
+            const T* const of = x + i * count;
+            int64_t* const item = row(last);
+            for (int c = 0; c < width; ++c) {
+                const uint64_t key = uint64_t(key_of(of[c], descending)) << (64 - 8 * sizeof(T));
+                item[c] = int64_t((parts > 1 ? key : key | uint64_t(i)) ^ highest);
+                if constexpr (parts > 1) item[c + pitch] = i;
+            }
+            if (few) exchange(0, last, last);
+        }
+        // Batcher's merge exchange (Knuth, volume 3, algorithm 5.2.2 M).
+        for (int64_t p = few ? 0 : top; p > 0; p /= 2)
+            for (int64_t q = top, r = 0, d = p; q >= p; d = q - p, q /= 2, r = p)
+                for (int64_t i = 0; i + d < n; ++i)
+                    if ((i & p) == r) exchange(i, i + 1, i + d);
+        for (int64_t i = 0; i < k; ++i) {
+            const int64_t* const item = row(i);
+            int64_t* const at = indices + i * count + c0;
+            for (int c = 0; c < width; ++c)
+                at[c] = parts > 1 ? item[c + pitch] : item[c] & int64_t(UINT32_MAX);
+            T* const values = static_cast<T*>(to) + i * count + c0;
+            Key odd = 0;
+            for (int c = 0; to && c < width; ++c) {
+                const uint64_t key = (uint64_t(item[c]) ^ highest) >> (64 - 8 * sizeof(T));
+                const T v = element_of<T>(Key(key), descending);
+                values[c] = v;
+                odd |= Key(v != v) | Key(v == T(0));
+            }
+            for (int c = 0; floating<T> && odd && c < width; ++c)
+                values[c] = x[at[c] * count + c];  // zeros keep their sign, NaN its bits
+        }
+    }
+}
+
+template <class T>
+constexpr cpu::SortTable::Kernels kernels_of = {
+    int(sizeof(typename ItemOf<T>::Item)), sort<T>, merge<T>, top<T>, write<T>, columns<T>};
 
 }  // namespace
 
