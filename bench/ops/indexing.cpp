@@ -34,6 +34,7 @@ void add_ops_indexing() {
     const auto gathers = [](const Tensor& x, const Tensor& i) { return gather(x, i, -1); };
     add("gather/2048x2048 last axis", {2048, 2048}, {2048, 2048}, 2048, 2.0 * n, gathers,
         random_access);
+    add("gather/1Mx4 last axis", {1 << 20, 4}, {1 << 20, 4}, 4, 2.0 * n, gathers, random_access);
     // Every element picked is a cache line read.
     add_op("gather/131072x32 one of each",
            {.bytes = elements(131072), .bound = random_access, .fixed = (64 + 8) * 131072},

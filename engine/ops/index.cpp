@@ -68,6 +68,23 @@ bool pick(const Tensor& out, const Tensor& x, const Tensor& index, int axis) {
                   step = x.strides()[axis], size = x.shape()[axis];
     const bool dense = d == 1 && s == 0 && w == 1 && step == 1;
     std::atomic<bool> good{true};
+    const int64_t line = out.shape()[axis];
+    // Short lines that lie side by side: many are looked at together.
+    if (dense && line <= 64 && x.is_contiguous() && index.is_contiguous() &&
+        index.count() == out.count()) {
+        const T* from = static_cast<const T*>(x.raw());
+        T* to = static_cast<T*>(out.raw());
+        const int64_t *ids = index.data<int64_t>(), many = 2048 / line;
+        parallel_for(out.count() / line, grain_for(2 * line), [&](int64_t begin, int64_t end) {
+            for (int64_t o = begin; o < end; ++o) {
+                if ((o - begin) % many == 0 &&
+                    !cpu::within(ids + o * line, std::min(many, end - o) * line, size))
+                    return void(good = false);
+                for (int64_t j = o * line; j < (o + 1) * line; ++j) to[j] = from[o * size + ids[j]];
+            }
+        });
+        return good;
+    }
     walk.for_pieces(1 << 11, 1, [&](const int64_t* at, int64_t first, int64_t n) {
         T* to = static_cast<T*>(out.raw()) + at[0] + first * d;
         const T* from = static_cast<const T*>(x.raw()) + at[1] + first * s;

@@ -12,6 +12,7 @@
 #include "engine/random.h"
 #include "tests/support/bits.h"
 #include "tests/support/every_isa.h"
+#include "tests/support/message.h"
 
 using namespace mercer;
 
@@ -90,4 +91,27 @@ TEST_CASE("planes of few elements that are reduced together are as each for itse
                     CHECK(difference(f(x), concat(each, 0)) == "");
                 }
             }
+}
+
+TEST_CASE("elements of short rows are gathered, each from its own row, and bad places are named") {
+    for (const int64_t n : {1, 3, 4, 31, 64, 65})
+        for (const int64_t size : {4, 70}) {
+            const int64_t rows = 5000;
+            const Tensor x = randn({1, 2}, {rows, size}),
+                         at = cast(floor(uniform({3, 4}, {rows, n}) * double(size)), DType::i64);
+            const std::vector<float> got = gather(x, at, 1).to_vector<float>();
+            const int64_t* const place = at.data<int64_t>();
+            bool right = true;
+            for (int64_t i = 0; i < rows * n; ++i)
+                right = right && got[size_t(i)] == x.data<float>()[i / n * size + place[i]];
+            CAPTURE(n);
+            CHECK(right);
+            for (const int64_t bad : {int64_t{0}, rows * n / 2 + 1, rows * n - 1}) {
+                Tensor wrong = at.clone();
+                wrong.mutable_data<int64_t>()[bad] = size;
+                CHECK(message_of<ValueError>([&] { gather(x, wrong, 1); }) ==
+                      "[gather] index " + std::to_string(size) + " is outside [0, " +
+                          std::to_string(size) + ") along axis 1");
+            }
+        }
 }
