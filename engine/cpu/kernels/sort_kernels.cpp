@@ -25,21 +25,16 @@ struct ItemOf<int64_t> : ItemOf<double> {};
 template <class T>
 inline constexpr bool floating = T(0.5) != T(0);
 
-/// All bits like the highest one.
-template <class T, class Key = typename ItemOf<T>::Key>
-MERCER_INLINE Key copies_of_sign(Key u) {
-    return Key(typename IntOf<T>::type(u) >> (8 * sizeof(T) - 1));
-}
-
 // Key and element. Positive numbers get their sign bit set, negative ones are complemented: then bits order like numbers.
 template <class T, class Key = typename ItemOf<T>::Key>
 MERCER_INLINE Key key_of(T x, bool descending) {
-    constexpr Key sign = Key(1) << (8 * sizeof(T) - 1);
+    constexpr int top = 8 * sizeof(T) - 1;
+    constexpr Key sign = Key(1) << top;
     Key u;
     __builtin_memcpy(&u, &x, sizeof u);
     if constexpr (floating<T>) {
         u = x == T(0) ? Key(0) : u;  // −0 is 0
-        const Key key = u ^ (copies_of_sign<T>(u) | sign);
+        const Key key = u ^ (-(u >> top) | sign);
         return x != x ? ~Key(0) : descending ? ~key : key;
     } else {
         return descending ? ~(u ^ sign) : u ^ sign;
@@ -47,9 +42,10 @@ MERCER_INLINE Key key_of(T x, bool descending) {
 }
 template <class T, class Key = typename ItemOf<T>::Key>
 MERCER_INLINE T element_of(Key key, bool descending) {
-    constexpr Key sign = Key(1) << (8 * sizeof(T) - 1);
+    constexpr int top = 8 * sizeof(T) - 1;
+    constexpr Key sign = Key(1) << top;
     if (descending) key = ~key;
-    const Key u = floating<T> ? key ^ (copies_of_sign<T>(~key) | sign) : key ^ sign;
+    const Key u = floating<T> ? key ^ (-(~key >> top) | sign) : key ^ sign;
     T x;
     __builtin_memcpy(&x, &u, sizeof x);
     return x;
