@@ -52,7 +52,7 @@ struct ConvolutionTable {
     /// to[j mod step · part + j div step] = from[j], j < n.
     void (*split)(const T* from, int64_t step, int64_t n, int64_t part, T* to);
     /// to[j] = from[j mod step · part + j div step], j < n.
-    void (*interleave)(const T* from, int64_t part, int64_t step, int64_t n, T* to);
+    void (*interleave)(const T* from, int64_t step, int64_t n, int64_t part, T* to);
     /// panel[i·width + j] = sample j of the runs, displaced by rows[i]; i < k. At most `width` samples.
     void (*pack_columns)(const T* tile, const int64_t* rows, int64_t k, const Run* runs,
                          int64_t run_count, int width, T* panel);

@@ -1,5 +1,6 @@
 #include "engine/cpu/correlation.h"
 
+#include <optional>
 #include <vector>
 
 #include "engine/cpu/gemm.h"
@@ -33,37 +34,6 @@ struct PackedWeights {
         return data + (group * blocks + block) * size;
     }
 };
-
-/// To one channel, of which no panel pays: one plane after the other onto what is there.
-template <class T>
-void correlate_to_one(const Correlation<T>& x) {
-    const int64_t pairs = x.batch * x.groups, tasks = (4 * thread_count() + pairs - 1) / pairs;
-    const std::vector<Area> areas =
-        cut(x.down, x.across, x.source_size, 1, x.in_place() ? 0 : x.rows(),
-            std::clamp<int64_t>(x.all().count() / 32, 1, tasks), tile_bytes / int64_t(sizeof(T)));
-    const int64_t source = x.source_size[0] * x.source_size[1], taps = x.taps(),
-                  cost = x.from * areas[0].count() * (x.rows() * taps + 8) / 16;
-    parallel_each(pairs * int64_t(areas.size()), grain_for(cost), [&](int64_t i) {
-        const int64_t pair = i / int64_t(areas.size()), group = pair % x.groups;
-        const Area& area = areas[size_t(i) % areas.size()];
-        Scratch scratch;
-        const Tiling tiling(x.down, x.across, x.source_size, area);
-        T* const tile = tiling.take<T>(scratch, 1);
-        const PlaneWalk<T> walk = x.walk(tiling, area, tile, scratch);
-        T* const planes = x.out_plane(pair / x.groups, group);
-        T* const outputs = x.in_place() ? planes + area.begin[0] * x.out_size[1] + area.begin[1]
-                                        : scratch.take<T>(x.rows() * area.count());
-        const int64_t out_row = x.in_place() ? x.out_size[1] : area.columns();
-        const T zero = 0, *start = x.bias ? x.bias + group : &zero;
-        for (int64_t f = pair * x.from; f < (pair + 1) * x.from; ++f, start = nullptr) {
-            tiling.fill(x.source + f * source, 1, T(0), tile);
-            convolution_kernels<T>().correlate(
-                walk, x.weights + (group * x.from + f - pair * x.from) * taps, start, outputs,
-                out_row);
-        }
-        if (!x.in_place()) x.scatter(area, outputs, planes);
-    });
-}
 
 }  // namespace
 
@@ -123,7 +93,7 @@ void correlate_planes(std::span<const Correlation<T>> parts) {
                                 x.bias ? x.bias + channel : &zero, apart ? apart + q * part : to,
                                 apart ? row : below);
                 for (int64_t r = 0; apart && (x.line || q + 1 == group) && r < x.down.count; ++r)
-                    table.interleave(apart + r * row, part, step, width, to + r * below);
+                    table.interleave(apart + r * row, step, width, part, to + r * below);
             }
         }
     });
@@ -135,53 +105,68 @@ void correlate(const Correlation<T>& x) {
                   channels = x.groups * x.to;
     if (x.batch * channels * x.down.count * x.across.count == 0) return;
     if (k == 0) return fill_planes(x.batch * channels, channels, x.plane(), x.bias, x.out);
-    if (m == 1 || x.line) return correlate_to_one(x);
     const GemmTable<T>& table = gemm_kernels<T>();
+    // Of one row no panel pays: its planes are added up one by one.
+    const bool one = m == 1 || x.line;
     Scratch shared;
-    const PackedWeights<T> weights(shared, table, x);
+    std::optional<const PackedWeights<T>> weights;
+    if (!one) weights.emplace(shared, table, x);
     const int64_t threads = thread_count(), pairs = x.batch * x.groups;
     const int64_t nr = table.nr, tasks = (4 * threads + pairs - 1) / pairs;
     // Each thread has some; but areas less than a panel wide read all weights for few outputs.
     const int64_t wanted =
         threads == 1 ? 1 : std::clamp(x.all().count() / nr, (threads + pairs - 1) / pairs, tasks);
     const std::vector<Area> areas =
-        cut(x.down, x.across, x.source_size, x.from, x.in_place() ? 0 : m, wanted,
+        cut(x.down, x.across, x.source_size, one ? 1 : x.from, x.in_place() ? 0 : m, wanted,
             tile_bytes / int64_t(sizeof(T)));
     const auto compute = [&](int64_t entry, int64_t group, const Area& area) {
         Scratch scratch;
         const Tiling tiling(x.down, x.across, x.source_size, area);
-        T* const tile = tiling.take<T>(scratch, x.from);
-        tiling.fill(
-            x.source + (entry * x.groups + group) * x.from * x.source_size[0] * x.source_size[1],
-            x.from, T(0), tile);
-        int64_t* const offsets = scratch.take<int64_t>(k);
-        tiling.offsets(offsets);
-        for (int64_t i = x.taps(); i < k; ++i) offsets[i] = offsets[i - x.taps()] + tiling.plane();
-        const int64_t count = area.count();
+        T* const tile = tiling.take<T>(scratch, one ? 1 : x.from);
+        const int64_t plane = x.source_size[0] * x.source_size[1], count = area.count();
+        const T* const source = x.source + (entry * x.groups + group) * x.from * plane;
         T* const outputs = x.in_place() ? nullptr : scratch.take<T>(m * count);
         T* const first = x.out_plane(entry, group * x.to);
-        const int64_t origin = area.begin[0] * x.out_size[1] + area.begin[1],
-                      c_row = outputs ? count : x.plane();
-        T* const panel = scratch.take<T>(weights.depth * nr + patch_slack);
-        // Lanes that no output has are multiplied all the same: slowly, where memory held subnormal numbers.
-        std::fill_n(panel, weights.depth * nr, T(0));
-        Run* const runs = scratch.take<Run>(nr);
-        for (int64_t b = 0; b < weights.blocks; ++b) {
-            const int64_t depth = std::min(weights.depth, k - b * weights.depth);
-            for (int64_t p = 0; p < count; p += nr) {
-                const int64_t n = std::min(nr, count - p);
-                T* const c = (outputs ? outputs : first + origin) + p;
-                if (b == 0 && x.bias)
-                    for (int64_t i = 0; i < m; ++i)
-                        std::fill_n(c + i * c_row, n, x.bias[group * x.to + i / each]);
-                const int64_t run_count = tiling.runs(p, n, runs);
-                convolution_kernels<T>().pack_columns(tile, offsets + b * weights.depth, depth,
-                                                      runs, run_count, int(panel_width(table, n)),
-                                                      panel);
-                multiply_panel(table, m, n, depth, weights.at(group, b), panel, c, c_row,
-                               b > 0 || x.bias);
+        T* const out = outputs ? outputs : first + area.begin[0] * x.out_size[1] + area.begin[1];
+        const auto sum_up = [&] {
+            const PlaneWalk<T> walk = x.walk(tiling, area, tile, scratch);
+            const T zero = 0, *start = x.bias ? x.bias + group : &zero;
+            for (int64_t f = 0; f < x.from; ++f, start = nullptr) {
+                tiling.fill(source + f * plane, 1, T(0), tile);
+                convolution_kernels<T>().correlate(
+                    walk, x.weights + (group * x.from + f) * x.taps(), start, out,
+                    outputs ? area.columns() : x.out_size[1]);
             }
-        }
+        };
+        const auto multiply = [&] {
+            tiling.fill(source, x.from, T(0), tile);
+            int64_t* const offsets = scratch.take<int64_t>(k);
+            tiling.offsets(offsets);
+            for (int64_t i = x.taps(); i < k; ++i)
+                offsets[i] = offsets[i - x.taps()] + tiling.plane();
+            const int64_t c_row = outputs ? count : x.plane();
+            T* const panel = scratch.take<T>(weights->depth * nr + patch_slack);
+            // Lanes that no output has are multiplied all the same: slowly, where memory held subnormal numbers.
+            std::fill_n(panel, weights->depth * nr, T(0));
+            Run* const runs = scratch.take<Run>(nr);
+            for (int64_t b = 0; b < weights->blocks; ++b) {
+                const int64_t depth = std::min(weights->depth, k - b * weights->depth);
+                for (int64_t p = 0; p < count; p += nr) {
+                    const int64_t n = std::min(nr, count - p);
+                    T* const c = out + p;
+                    if (b == 0 && x.bias)
+                        for (int64_t i = 0; i < m; ++i)
+                            std::fill_n(c + i * c_row, n, x.bias[group * x.to + i / each]);
+                    const int64_t run_count = tiling.runs(p, n, runs);
+                    convolution_kernels<T>().pack_columns(tile, offsets + b * weights->depth, depth,
+                                                          runs, run_count,
+                                                          int(panel_width(table, n)), panel);
+                    multiply_panel(table, m, n, depth, weights->at(group, b), panel, c, c_row,
+                                   b > 0 || x.bias);
+                }
+            }
+        };
+        one ? sum_up() : multiply();
         if (outputs) x.scatter(area, outputs, first);
     };
     const int64_t cost = m * k * areas[0].count() / 16;

@@ -80,8 +80,8 @@ struct Correlation {
                     T* const line = planes + i * plane() + row * out_size[1] + begin;
                     const T* from = tile + r * area.columns();
                     if (many == across.every) {
-                        table.interleave(from, area.count(), many,
-                                         std::min(left, area.columns() * many), line);
+                        table.interleave(from, many, std::min(left, area.columns() * many),
+                                         area.count(), line);
                         continue;
                     }
                     for (int64_t at : first[1]) {

@@ -40,9 +40,10 @@ void pad(const T* from, int64_t rows, int64_t n, int64_t from_row, T outside, in
     }
 }
 // to[c·to_row + r] = from[r·from_row + c]: in squares of one register each way, the last ones over others, or, of what is
-// smaller, by columns.
+// smaller, by columns. Not inline: its registers would be saved for each short row of other steps.
 template <class T>
-void turn(const T* from, int64_t rows, int64_t columns, int64_t from_row, T* to, int64_t to_row) {
+MERCER_OUTLINE void turn(const T* from, int64_t rows, int64_t columns, int64_t from_row, T* to,
+                         int64_t to_row) {
     constexpr int64_t n = wide_bytes / sizeof(T);
     if (rows < n || columns < n) {
         for (int64_t c = 0; c < columns; ++c)
@@ -57,38 +58,33 @@ void turn(const T* from, int64_t rows, int64_t columns, int64_t from_row, T* to,
             transpose(in, x, to + x * to_row + y, to_row);
         }
 }
-// A step known to the compiler becomes shuffles.
-template <int step, class T>
-MERCER_INLINE void split_by(const T* __restrict from, int64_t rows, int64_t part,
-                            T* __restrict to) {
-    for (int64_t r = 0; r < rows; ++r)
-        MERCER_UNROLL for (int q = 0; q < step; ++q) to[q * part + r] = from[r * step + q];
-}
+// A row's elements by their remainder modulo the step. A step known to the compiler becomes shuffles.
 template <class T>
-void split(const T* from, int64_t step, int64_t n, int64_t part, T* to) {
+void split(const T* __restrict from, int64_t step, int64_t n, int64_t part, T* to) {
     ask_beyond(from, n);
+    if (step == 2) {
+        T* __restrict even = to, * __restrict odd = to + part;
+        for (int64_t i = 0; i < n / 2; ++i) even[i] = from[2 * i], odd[i] = from[2 * i + 1];
+        if (n % 2) even[n / 2] = from[n - 1];
+        return;
+    }
     const int64_t rows = n / step;
-    if (step == 2)
-        split_by<2>(from, rows, part, to);
-    else if (step == 4)
-        split_by<4>(from, rows, part, to);
+    if (step == 4)
+        for (int64_t r = 0; r < rows; ++r)
+            for (int64_t q = 0; q < 4; ++q) to[q * part + r] = from[4 * r + q];
     else
         turn(from, rows, step, step, to, part);
     for (int64_t q = 0; q < n - rows * step; ++q) to[q * part + rows] = from[rows * step + q];
 }
-template <int step, class T>
-MERCER_INLINE void interleave_by(const T* __restrict from, int64_t part, int64_t rows,
-                                 T* __restrict to) {
-    for (int64_t r = 0; r < rows; ++r)
-        MERCER_UNROLL for (int q = 0; q < step; ++q) to[r * step + q] = from[q * part + r];
-}
+// And in turn again.
 template <class T>
-void interleave(const T* from, int64_t part, int64_t step, int64_t n, T* to) {
+void interleave(const T* from, int64_t step, int64_t n, int64_t part, T* __restrict to) {
     const int64_t rows = n / step;
     if (step == 2)
-        interleave_by<2>(from, part, rows, to);
+        for (int64_t r = 0; r < rows; ++r) to[2 * r] = from[r], to[2 * r + 1] = from[part + r];
     else if (step == 4)
-        interleave_by<4>(from, part, rows, to);
+        for (int64_t r = 0; r < rows; ++r)
+            for (int64_t q = 0; q < 4; ++q) to[4 * r + q] = from[q * part + r];
     else
         turn(from, step, rows, part, to, step);
     for (int64_t q = 0; q < n - rows * step; ++q) to[rows * step + q] = from[q * part + rows];

@@ -15,8 +15,9 @@ struct LargestRow {
     MERCER_INLINE void run(int64_t c) const {
         Vec<T> top[n];
         MERCER_UNROLL for (int j = 0; j < n; ++j) top[j] = Vec<T>(MaxOp::identity<T>);
-        over_taps<T, n>(x, from + c, top,
-                        [](Vec<T>& t, int64_t, Vec<T> v) MERCER_STEP { t = maximum(t, v); });
+        for (int64_t k = 0; k < x.taps; ++k)
+            MERCER_UNROLL for (int j = 0; j < n; ++j) top[j] =
+                maximum(top[j], Vec<T>::load(from + x.offsets[k] + c + j * Vec<T>::lanes));
         MERCER_UNROLL for (int j = 0; j < n; ++j)
             store_within(top[j], out, c + j * Vec<T>::lanes, x.columns);
     }

@@ -14,15 +14,6 @@ MERCER_INLINE void ask(const cpu::Soon& soon, int64_t r, int64_t rows) {
     for (int64_t at = r * soon.each; at < (r + rows) * soon.each; at += 64)
         __builtin_prefetch(soon.at + at, 0, 2);
 }
-/// `n` registers of outputs side by side: step(sum[j], k, sample) for every tap k.
-template <class T, int n, class Sum, class Step>
-MERCER_INLINE void over_taps(const PlaneWalk<T>& x, const T* from, Sum* sum, Step step) {
-    for (int64_t k = 0; k < x.taps; ++k) {
-        const T* at = from + x.offsets[k];
-        MERCER_UNROLL for (int j = 0; j < n; ++j)
-            step(sum[j], k, Vec<T>::load(at + j * Vec<T>::lanes));
-    }
-}
 /// body.template run<n>(column) over a row, n registers at a time, up to `most` (2 or 4), the last ones partly used.
 template <class T, int most = 4, class Body>
 MERCER_INLINE void across(int64_t columns, Body body) {
