@@ -2,6 +2,7 @@
 // channel as by itself, and sums over shifted planes.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <utility>
 
 #include "autograd/functions.h"
@@ -146,4 +147,89 @@ TEST_CASE("strides of any size, and kernels over no planes, cost what their outp
     CHECK(max(abs(slice(slice(dx, 2, 0, 599), 3, 0, 599) * (599.0 * 599) - 1)).item<float>() <
           1e-5f);
     CHECK(max(abs(slice(dx, 2, 599, 600))).item<float>() == 0);
+}
+
+namespace {
+
+/// y and the cotangent of x from g, each as one chain of fma in the order that convolution.h states.
+struct Chains {
+    int64_t groups, from, to, in[2], kernel[2], stride[2], before[2], out[2]{};
+
+    template <class T>
+    void run(const T* x, const T* w, const T* bias, const T* g, T* y, T* dx) const {
+        const auto each = [&](int64_t group, auto body) {
+            for (int64_t o = 0; o < to; ++o)
+                for (int64_t f = 0; f < from; ++f)
+                    for (int64_t u = 0; u < kernel[0]; ++u)
+                        for (int64_t v = 0; v < kernel[1]; ++v) {
+                            const int64_t at_w =
+                                (((group * to + o) * from + f) * kernel[0] + u) * kernel[1] + v;
+                            for (int64_t r = 0; r < out[0]; ++r)
+                                for (int64_t c = 0; c < out[1]; ++c) {
+                                    const int64_t i = r * stride[0] + u - before[0],
+                                                  j = c * stride[1] + v - before[1];
+                                    if (i >= 0 && i < in[0] && j >= 0 && j < in[1])
+                                        body(w[at_w], ((group * from + f) * in[0] + i) * in[1] + j,
+                                             ((group * to + o) * out[0] + r) * out[1] + c);
+                                }
+                        }
+        };
+        for (int64_t k = 0; k < groups * to * out[0] * out[1]; ++k)
+            y[k] = bias[k / (out[0] * out[1])];
+        for (int64_t k = 0; k < groups * from * in[0] * in[1]; ++k) dx[k] = 0;
+        for (int64_t group = 0; group < groups; ++group)
+            each(group, [&](T weight, int64_t at_x, int64_t at_y) {
+                y[at_y] = std::fma(weight, x[at_x], y[at_y]);
+                dx[at_x] = std::fma(weight, g[at_y], dx[at_x]);
+            });
+    }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "lines of many taps, narrow planes and single channels are chains in the order of the taps") {
+    for (Chains c : {Chains{1, 1, 1, {1, 300}, {1, 40}, {1, 1}, {0, 0}},
+                     {3, 1, 1, {1, 131}, {1, 13}, {1, 1}, {0, 6}},
+                     {1, 5, 1, {1, 200}, {1, 31}, {1, 1}, {0, 15}},
+                     {2, 1, 6, {1, 97}, {1, 12}, {1, 1}, {0, 3}},
+                     {1, 7, 1, {9, 40}, {3, 5}, {1, 1}, {1, 2}},
+                     {1, 1, 7, {21, 40}, {4, 3}, {2, 2}, {1, 1}},
+                     {5, 1, 1, {7, 7}, {7, 7}, {1, 1}, {3, 3}},
+                     {5, 1, 1, {14, 14}, {5, 3}, {1, 1}, {2, 1}},
+                     {4, 1, 1, {14, 13}, {31, 31}, {1, 1}, {15, 15}},
+                     {4, 1, 1, {6, 17}, {2, 1}, {1, 1}, {1, 0}},
+                     {4, 1, 1, {5, 9}, {4, 1}, {1, 1}, {0, 0}},
+                     {3, 1, 1, {9, 500}, {4, 499}, {1, 1}, {1, 1}},
+                     {3, 1, 2, {1, 700}, {1, 40}, {1, 20}, {0, 0}},
+                     {1, 4, 3, {2, 333}, {2, 37}, {1, 37}, {0, 9}},
+                     {1, 1, 6, {1, 660}, {1, 60}, {1, 20}, {0, 0}}})
+        for (const DType dtype : {DType::f32, DType::f64}) {
+            for (int a = 0; a < 2; ++a)
+                c.out[a] = (c.in[a] + 2 * c.before[a] - c.kernel[a]) / c.stride[a] + 1;
+            CAPTURE(to_string(Shape{c.groups, c.from, c.to, c.in[0], c.in[1]}));
+            const int64_t ins = c.groups * c.from, outs = c.groups * c.to;
+            const Tensor x = randn(Key{8, 7}, {1, ins, c.in[0], c.in[1]}, dtype),
+                         w = randn(Key{8, 8}, {outs, c.from, c.kernel[0], c.kernel[1]}, dtype),
+                         bias = randn(Key{8, 9}, {outs}, dtype),
+                         g = randn(Key{8, 10}, {1, outs, c.out[0], c.out[1]}, dtype),
+                         y = Tensor::empty(g.shape(), dtype), dx = Tensor::empty(x.shape(), dtype);
+            const auto of = [&]<class T>(T) {
+                const auto at = [](const Tensor& t) { return static_cast<T*>(t.raw()); };
+                c.run<T>(at(x), at(w), at(bias), at(g), at(y), at(dx));
+            };
+            dtype == DType::f32 ? of(float()) : of(double());
+            on_every_isa([&] {
+                for (const int threads : {1, 3}) {
+                    set_thread_count(threads);
+                    Tape tape;
+                    const Var v = tape.watch(x),
+                              got =
+                                  conv2d(v, Var(w), Var(bias), {c.stride[0], c.stride[1]},
+                                         Padding::valid, {1}, c.groups, {c.before[0], c.before[1]});
+                    CHECK(difference(got.value(), y) == "");
+                    CHECK(difference(tape.gradient(got, {v}, {.cotangents = {g}})[0], dx) == "");
+                }
+            });
+        }
 }
