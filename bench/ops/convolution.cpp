@@ -20,7 +20,7 @@ void add(const Sizes& s) {
     const double outs = double(count(s.x)) / double(s.x[1]) * double(s.w[0]) /
                         double(one ? s.stride : s.stride * s.stride);
     const double flops = 2 * outs * double(count(s.w)) / double(s.w[0]);
-    const bool depthwise = s.groups == s.x[1];
+    const bool depthwise = s.groups == s.x[1] && s.groups > 1;
     const Work work =
         depthwise ? Work{.bytes = elements(double(count(s.x)) + outs)} : Work{.flops = flops};
     const std::string base = std::string(one ? "conv1d/" : "conv2d/") + s.name;
@@ -70,7 +70,10 @@ void add_ops_convolution() {
              {"8x64x56x56 k3 to 64", {8, 64, 56, 56}, {64, 64, 3, 3}},
              {"8x64x56x56 k1 to 128", {8, 64, 56, 56}, {128, 64, 1, 1}},
              {"8x3x224x224 k16 s16 to 768", {8, 3, 224, 224}, {768, 3, 16, 16}, 1, 16},
-             {"8x128x56x56 k3 depthwise", {8, 128, 56, 56}, {128, 1, 3, 3}, 128}})
+             {"8x128x56x56 k3 depthwise", {8, 128, 56, 56}, {128, 1, 3, 3}, 128},
+             {"8x384x14x14 k7 depthwise", {8, 384, 14, 14}, {384, 1, 7, 7}, 384},
+             {"8x1x16000 k251 to 64", {8, 1, 16000}, {64, 1, 251}},
+             {"8x1x16000 k251 to 1", {8, 1, 16000}, {1, 1, 251}}})
         add(s);
     add_op("conv_transpose1d/50x128x64 k3 to 300", {.flops = 2.0 * 50 * 128 * 64 * 300 * 3},
            [](DType dtype) {
@@ -99,6 +102,10 @@ void add_ops_convolution() {
              [](const auto& v) { return max_pool2d(v, {3}, {2}, {1}); });
     add_pool("max_pool2d/8x64x112x112 k2 s2", x, quarter,
              [](const auto& v) { return max_pool2d(v, {2}); });
+    add_pool("max_pool2d/8x256x20x20 k13 s1", {8, 256, 20, 20}, 8 * 256 * 400,
+             [](const auto& v) { return max_pool2d(v, {13}, {1}, {6}); });
+    add_pool("avg_pool1d/32x64x4096 k64", {32, 64, 4096}, 32 * 64 * 64,
+             [](const auto& v) { return avg_pool1d(v, 64); });
     add_pool("avg_pool2d/8x64x112x112 k2 s2", x, quarter,
              [](const auto& v) { return avg_pool2d(v, {2}); });
     add_pool("max_pool1d/50x128x512 k2", line, double(count(line)) / 2,
