@@ -44,9 +44,5 @@ template <class T>
 MERCER_INLINE void store(T* p, Register<T> v) {
     __builtin_memcpy(p, &v, sizeof v);
 }
-template <class R>
-MERCER_INLINE R negated(R mask) {
-    return ~mask;
-}
 
 }  // namespace mercer::MERCER_ISA::native

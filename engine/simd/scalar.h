@@ -7,8 +7,16 @@ namespace mercer::MERCER_ISA::native {
 
 template <class T>
 using Register = T;
+/// The outcome of a comparison.
+struct Flag {
+    bool on;
+    MERCER_INLINE friend Flag operator&(Flag a, Flag b) { return {a.on && b.on}; }
+    MERCER_INLINE friend Flag operator|(Flag a, Flag b) { return {a.on || b.on}; }
+    MERCER_INLINE friend Flag operator~(Flag a) { return {!a.on}; }
+    MERCER_INLINE operator bool() const { return on; }
+};
 template <class T>
-using MaskRegister = bool;
+using MaskRegister = Flag;
 /// Integers are added up as what wraps around.
 template <class T>
 using Wrapping = std::conditional_t<__is_same(T, int32_t), uint32_t,
@@ -42,8 +50,7 @@ template <class T>
 MERCER_INLINE void stream(T* p, T v) {
     *p = v;
 }
-MERCER_INLINE bool negated(bool mask) { return !mask; }
-MERCER_INLINE bool any(bool mask) { return mask; }
+MERCER_INLINE bool any(Flag mask) { return mask.on; }
 
 #if defined(__CUDA_ARCH__)
 #define MERCER_SCALAR(device, host) device

@@ -15,9 +15,9 @@ template <class T>
 struct Mask {
     using Register = native::MaskRegister<T>;
     Register v;
-    MERCER_INLINE friend Mask operator&&(Mask a, Mask b) { return {Register(a.v & b.v)}; }
-    MERCER_INLINE friend Mask operator||(Mask a, Mask b) { return {Register(a.v | b.v)}; }
-    MERCER_INLINE friend Mask operator!(Mask a) { return {native::negated(a.v)}; }
+    MERCER_INLINE friend Mask operator&&(Mask a, Mask b) { return {a.v & b.v}; }
+    MERCER_INLINE friend Mask operator||(Mask a, Mask b) { return {a.v | b.v}; }
+    MERCER_INLINE friend Mask operator!(Mask a) { return {~a.v}; }
     /// The same lanes, as the mask of the integer (or floating) type of equal width.
     template <class U>
     MERCER_INLINE Mask<U> as() const {
