@@ -155,10 +155,12 @@ void convolve_transpose(const ConvolutionSizes& s, const T* y, const T* w, const
                        c.rows() * c.taps() == s.from * s.taps() &&
                        (c.taps() == 1 || (s.from == 1 && s.axis[0].kernel == 1));
             c.weights = c.turned ? w : gather_weights(s, c, w, scratch);
-            part_line(c);
             read += int64_t(down.first.size() * across.first.size());
             parts.push_back(std::move(c));
         }
+    // The planes' parts are written by turns, which lines have only alone.
+    for (Correlation<T>& c : parts)
+        if (!planes || parts.size() == 1) part_line(c);
     if (planes) return correlate_planes<T>(parts);
     const int64_t channels = s.groups * s.from;
     if (read < remainders) fill_planes(s.batch * channels, channels, s.in(), bias, x);
