@@ -42,7 +42,7 @@ TEST_CASE("what is wrong with segments is named") {
         segment_max(x, ids({0, 3, 1, 4}));
     });
     says<ShapeError>("offsets must have one entry more", [&] { segment_softmax(x, ids({})); });
-    says<DTypeError>("[segment_sum] works on f32 and f64, got i64", [&] {
+    says<DTypeError>("[segment_mean] works on f32 and f64, got i64", [&] {
         segment_mean(cast(x, DType::i64), ids({0, 4}));
     });
     says<DTypeError>("offsets must be i64, got f32", [&] { segment_sum(x, Tensor::from({0, 4})); });
