@@ -26,6 +26,6 @@ MERCER_API Pad::Attrs pad_range(const Shape& x, std::span<const int64_t> before,
                                 std::span<const int64_t> after, PadMode mode, double value);
 
 /// The operation itself, without a tape or on one.
-Tensor padded(const Tensor& x, const Pad::Attrs& attrs);
+MERCER_API Tensor padded(const Tensor& x, const Pad::Attrs& attrs);
 
 }  // namespace mercer
