@@ -127,6 +127,7 @@ MERCER_OUTLINE Vec<double> betaincinv_for(Vec<double> a, Vec<double> b, Vec<doub
     const auto share_of = [&](Vec<double> o) {  // 1 beyond the largest odds
         return select(o == infinity<double>(), one, o / (one + o));
     };
+    const Vec<double> square_below(0x1p-28);  // this far off, a step leaves about its square
     auto active = inside;
     for (int i = 0; i < 100 && any(active); ++i) {
         const Vec<double> x = share_of(odds), y = one / (one + odds);
@@ -138,7 +139,7 @@ MERCER_OUTLINE Vec<double> betaincinv_for(Vec<double> a, Vec<double> b, Vec<doub
         const Vec<double> forward = select(left, two, -two);
         const Vec<double> step = select(f == zero, forward, clamp(newton, -30.0, 30.0));
         odds = select(active, odds * exp(step), odds);
-        active = active && abs(step) > Vec<double>(0x1p-51);
+        active = active && abs(log_r) > square_below && abs(step) > Vec<double>(0x1p-51);
     }
     const Vec<double> x = share_of(odds);
     const Vec<double> edge = select(shapes && (p == zero || p == one), p, quiet_nan<double>());

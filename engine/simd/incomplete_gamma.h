@@ -203,7 +203,9 @@ MERCER_OUTLINE Vec<double> gammaincinv_for(Vec<double> a, Vec<double> p) {
         const auto ends = low > zero && high < infinity<double>();
         const Vec<double> away = x * select(before, Vec<double>(1.5), Vec<double>(0.5));
         x = select(active, select(lost, select(ends, half, away), next), x);
-        active = active && (lost || abs(step) > Vec<double>(0x1p-51));
+        // This far off, a step leaves about its square.
+        const auto far = abs(l) > Vec<double>(0x1p-28) && abs(step) > Vec<double>(0x1p-51);
+        active = active && (lost || far);
     }
     x = select(p == zero && a > zero, zero, select(p == one && a > zero, infinity<double>(), x));
     return select(inside || (a > zero && (p == zero || p == one)), x, quiet_nan<double>());
