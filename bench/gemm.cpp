@@ -102,7 +102,7 @@ void add_sweep() {
             shapes.push_back({n, thin, n});
             shapes.push_back({n, n, thin});
         }
-    for (int64_t n : {64, 256, 1024, 4096}) {
+    for (int64_t n : {64, 96, 128, 192, 256, 1024, 4096}) {
         shapes.push_back({1, n, n});
         shapes.push_back({n, 1, n});
         shapes.push_back({1, n, n, "NT"});

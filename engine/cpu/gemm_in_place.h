@@ -74,13 +74,14 @@ void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t 
     table.multiply(block);
 }
 
-/// Whether L1 holds everything and nothing but a transposed b is to be rearranged: making a plan would take longer than the
-/// product.
+/// Whether L1 holds everything, or a is a row and L2 holds b, and nothing but a transposed b in L1 is to be rearranged:
+/// making a plan would take as long as the product.
 template <class T>
 [[gnu::always_inline]] inline bool is_small(int64_t m, int64_t n, int64_t k,
                                             const MatrixView<const T>& a,
                                             const MatrixView<const T>& b, const MatrixView<T>& c) {
-    return uint64_t(m - 1) < small && uint64_t(n - 1) < small && uint64_t(k - 1) < small &&
+    const bool all = uint64_t(m - 1) < small && uint64_t(n - 1) < small && uint64_t(k - 1) < small;
+    return (all || (m == 1 && n > line<T> && k > 0 && b.col == 1 && is_near<T>(n, k))) &&
            c.col == 1 && (a.col == 1 || a.row == 1) &&
            (b.col == 1 ? n <= line<T> || b.row >= n : b.row == 1);
 }

@@ -163,6 +163,12 @@ struct Accumulators {
     }
     template <class Where>
     MERCER_INLINE void add(const Where& at, const T* b) {
+        if constexpr (rows == 1) {  // each of b's registers is met once: an operand from memory
+            const V av(at.at(0));
+            MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[0][j] =
+                fma(av, V::load(b + j * w), sum[0][j]);
+            return;
+        }
         V bv[vectors];
         MERCER_UNROLL for (int j = 0; j < vectors; ++j) {
             bv[j] = V::load(b + j * w);
