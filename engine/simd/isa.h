@@ -69,6 +69,10 @@
 
 namespace mercer::MERCER_ISA {
 
+/// What integers are computed as, so that they wrap around.
+template <class T>
+using Unsigned = std::conditional_t<__is_same(T, int32_t), uint32_t,
+                                    std::conditional_t<__is_same(T, int64_t), uint64_t, T>>;
 /// The integer of a lane's width.
 template <class T>
 struct IntOf {

@@ -25,9 +25,8 @@ template <class T>
 using Register = typename RegisterOf<T>::type;
 template <class T>
 using MaskRegister = Register<typename IntOf<T>::type>;
-/// Integers wrap around as they are.
 template <class T>
-using Wrapping = Register<T>;
+using Wrapping = Register<Unsigned<T>>;
 
 /// The same bits as another type.
 template <class To, class R>

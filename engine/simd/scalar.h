@@ -17,10 +17,8 @@ struct Flag {
 };
 template <class T>
 using MaskRegister = Flag;
-/// Integers are added up as what wraps around.
 template <class T>
-using Wrapping = std::conditional_t<__is_same(T, int32_t), uint32_t,
-                                    std::conditional_t<__is_same(T, int64_t), uint64_t, T>>;
+using Wrapping = Unsigned<T>;
 
 /// The same bits as another type.
 template <class To, class From>
