@@ -64,9 +64,8 @@ struct ConvolutionTable {
     void (*correlate)(const PlaneWalk<T>& x, const T* weights, const T* start, T* out,
                       int64_t out_row);
     /// lanes[k][weight_lanes] += Σ g·sample over the plane, in canonical lanes, each down all rows of a column and then of
-    /// the next. soon_g: as `soon` of x, of the plane of g to come.
-    void (*correlate_weights)(const PlaneWalk<T>& x, const T* g, int64_t g_row, const T* soon_g,
-                              T* lanes);
+    /// the next.
+    void (*correlate_weights)(const PlaneWalk<T>& x, const T* g, int64_t g_row, T* lanes);
     /// out[k] = the canonical tree over lanes[k][weight_lanes].
     void (*join_lanes)(const T* lanes, int64_t taps, T* out);
     /// out = the largest sample, NaN if any is NaN. As largest_named it may overwrite what it reads.

@@ -19,10 +19,10 @@ void plane_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
     const int64_t size[2] = {s.axis[0].in, s.axis[1].in};
     const Area all{{0, 0}, {down.count, across.count}};
     const Tiling tiling(down, across, size, all);
-    const int64_t taps = s.taps(), cost = s.batch * s.out() * (taps + 4) / 16;
-    parallel_for(s.groups, grain_for(cost), [&](int64_t begin, int64_t end) {
+    // Channels [begin, end), and of their taps so many from k on.
+    const auto compute = [&](int64_t begin, int64_t end, int64_t k, int64_t taps) {
         Scratch scratch;
-        int64_t* const offsets = scratch.take<int64_t>(taps);
+        int64_t* const offsets = scratch.take<int64_t>(s.taps());
         T* const tile = tiling.take<T>(scratch, 1);
         tiling.offsets(offsets);
         // Planes in the order in which they lie in memory, for as many channels as leave the caches to them.
@@ -30,26 +30,32 @@ void plane_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
                       most = std::max<int64_t>(1, caches().l2 / 4 / (sums * int64_t(sizeof(T)))),
                       block = std::min(most, end - begin);
         T* const lanes = scratch.take<T>(block * sums);
+        const int64_t rows = all.rows(), columns = all.columns(), lag = down.lag(across);
+        const PlaneWalk<T> walk{tile, tiling.row_step(), rows, columns, offsets + k, taps, {}, lag};
         for (int64_t from = begin; from < end; from += block) {
             const int64_t count = std::min(block, end - from);
             std::fill_n(lanes, count * sums, T(0));
             for (int64_t i = 0; i < s.batch * count; ++i) {
-                const auto plane = [&](int64_t k) {
-                    return k / count * s.groups + from + k % count;
-                };
-                const int64_t now = plane(i), next = plane(i + 1);
-                const Soon soon = tiling.soon(i + 1 < s.batch * count ? x + next * s.in() : nullptr,
-                                              s.batch * s.groups, all.rows());
-                tiling.fill(x + now * s.in(), 1, T(0), tile);
-                convolution_kernels<T>().correlate_weights(
-                    {tile, tiling.row_step(), all.rows(), all.columns(), offsets, taps, soon,
-                     down.lag(across)},
-                    y + now * s.out(), all.columns(), soon.each ? y + next * s.out() : nullptr,
-                    lanes + i % count * sums);
+                const int64_t plane = i / count * s.groups + from + i % count;
+                tiling.fill(x + plane * s.in(), 1, T(0), tile);
+                convolution_kernels<T>().correlate_weights(walk, y + plane * s.out(), columns,
+                                                           lanes + i % count * sums);
             }
             for (int64_t c = 0; c < count; ++c)
-                convolution_kernels<T>().join_lanes(lanes + c * sums, taps, w + (from + c) * taps);
+                convolution_kernels<T>().join_lanes(lanes + c * sums, taps,
+                                                    w + (from + c) * s.taps() + k);
         }
+    };
+    // Threads share the channels; of few of them, the rows of taps, or the taps of the one row.
+    const int64_t taps = s.taps(), row = s.axis[0].kernel > 1 ? s.axis[1].kernel : 1,
+                  cost = s.batch * s.out() * (taps + 4) / 16,
+                  per_channel = (thread_count() - 1) / s.groups + 1,
+                  shares = std::min({per_channel, taps / 16 + 1, taps / row});
+    parallel_for(s.groups * shares, grain_for(cost / shares), [&](int64_t begin, int64_t end) {
+        if (shares == 1) return compute(begin, end, 0, taps);
+        const auto tap = [&](int64_t share) { return share * (taps / row) / shares * row; };
+        for (int64_t i = begin, c = i / shares; i < end; c = ++i / shares)
+            compute(c, c + 1, tap(i % shares), tap(i % shares + 1) - tap(i % shares));
     });
 }
 

@@ -32,6 +32,15 @@ MERCER_INLINE void across(int64_t columns, Body body) {
         }
     }
 }
+/// body(k, count) for [0, n) in as few parts of at most `limit` <= `most` as there can be, of about one size.
+template <int most, class Body>
+MERCER_INLINE void in_parts(int64_t n, int64_t limit, Body body) {
+    int64_t parts = (n + limit - 1) / limit;
+    for (int64_t k = 0, count; k < n; k += count, --parts) {
+        count = (n - k + parts - 1) / parts;
+        with_constant<most>(count, [&](auto part) MERCER_STEP { body(k, part); });
+    }
+}
 template <class V>
 MERCER_INLINE void store_within(V v, typename V::Scalar* row, int64_t at, int64_t columns) {
     if (at + V::lanes <= columns)
