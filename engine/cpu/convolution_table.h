@@ -39,6 +39,16 @@ struct PlaneWalk {
         0;  // so many taps are a row, which the next row of outputs has where this one has the next; 0: no such rows
 };
 
+/// Planes of as many channels as a register has lanes: output (r, c) reads (r + down[i], c + across[j]), zeros outside.
+template <class T>
+struct ChannelWalk {
+    int64_t rows, columns, out_rows, out_columns, taps_down, taps_across;
+    const int64_t *down, *across;
+    int64_t left, row;  // columns that outputs read: from here on, so many
+    // Room by lanes: of taps and their rows, of rows of such columns, of a plane.
+    T *weights = nullptr, *tile = nullptr, *plane = nullptr;
+};
+
 /// What a sample is called, as wide as T.
 template <class T>
 using NameOf = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
@@ -63,6 +73,9 @@ struct ConvolutionTable {
     /// offsets go on for rows_together − 1 rows of taps.
     void (*correlate)(const PlaneWalk<T>& x, const T* weights, const T* start, T* out,
                       int64_t out_row);
+    /// The same for a register's channels, of which the last so many are kept. Without weights: those of the last call.
+    void (*correlate_channels)(const ChannelWalk<T>& x, const T* source, const T* weights,
+                               const T* bias, T* out, int64_t kept);
     /// lanes[k][weight_lanes] += Σ g·sample over the plane, in canonical lanes, each down all rows of a column and then of
     /// the next.
     void (*correlate_weights)(const PlaneWalk<T>& x, const T* g, int64_t g_row, T* lanes);

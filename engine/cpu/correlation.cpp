@@ -53,10 +53,48 @@ void part_line(Correlation<T>& x) {
     x.line = true;
 }
 
+namespace {
+
+/// One plane to one plane of each channel by lanes, if they are narrow enough, or taps many.
+template <class T>
+bool correlate_channels(const Correlation<T>& x) {
+    const int64_t rows = x.source_size[0], columns = x.source_size[1], in = rows * columns,
+                  lanes = gemm_kernels<T>().lanes, taps = x.taps(),
+                  down = int64_t(x.down.offset.size()), plane = std::max(in, x.plane());
+    if (lanes < 4 || x.groups < lanes || !x.in_place() || x.down.step * x.across.step != 1 ||
+        x.line || taps * lanes < 20 * x.across.count)
+        return false;
+    const int64_t left = x.across.low(), row = x.across.count + x.across.high() - left,
+                  blocks = (x.groups + lanes - 1) / lanes, *const u = x.down.offset.data(),
+                  *const v = x.across.offset.data();
+    if ((taps + down + rows * row + plane) * lanes * int64_t(sizeof(T)) > caches().l2 / 2)
+        return false;
+    parallel_for(blocks * x.batch, grain_for(x.plane() * taps), [&](int64_t begin, int64_t end) {
+        Scratch scratch;
+        ChannelWalk<T> walk{rows, columns, x.down.count, x.across.count, down, taps / down, u,
+                            v,    left,    row};
+        walk.weights = scratch.take<T>((taps + down) * lanes);
+        walk.tile = scratch.take<T>(rows * row * lanes);
+        walk.plane = scratch.take<T>(plane * lanes);
+        for (int64_t i = begin; i < end; ++i) {
+            // The last lanes begin where they still have channels: of those before, they keep none.
+            const int64_t n = i % x.batch, from = i / x.batch * lanes,
+                          c = std::min(from, x.groups - lanes);
+            convolution_kernels<T>().correlate_channels(
+                walk, x.source + (n * x.groups + c) * in,
+                n == 0 || i == begin ? x.weights + c * taps : nullptr,
+                x.bias ? x.bias + c : nullptr, x.out_plane(n, c), lanes - (from - c));
+        }
+    });
+    return true;
+}
+
+}  // namespace
+
 template <class T>
 void correlate_planes(std::span<const Correlation<T>> parts) {
     const Correlation<T>& first = parts[0];
-    if (first.plane() == 0) return;
+    if (first.plane() == 0 || (parts.size() == 1 && correlate_channels(first))) return;
     std::vector<const Reach*> downs, acrosses;
     int64_t cost = 0;
     for (const Correlation<T>& x : parts) {

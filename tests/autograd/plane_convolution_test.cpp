@@ -61,6 +61,48 @@ TEST_CASE("channels of depthwise convolutions do not know of each other") {
     }
 }
 
+TEST_CASE("nor do channels of narrow planes, of which registers have many") {
+    struct Narrow {
+        int64_t rows, columns, down, across;
+        Padding padding = Padding::same;
+    };
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const Narrow n : {Narrow{7, 7, 7, 7},
+                               {14, 14, 5, 9},
+                               {3, 5, 31, 31},
+                               {30, 2, 4, 6},
+                               {9, 17, 7, 11, Padding::valid},
+                               {1, 6, 1, 40}}) {
+            CAPTURE(n.rows);
+            CAPTURE(n.columns);
+            const int64_t many = 21;  // no whole number of registers
+            const Shape planes{1, many, n.rows, n.columns};
+            const Tensor x = concat({randn(Key{8, 7}, planes, dtype), Tensor::zeros(planes, dtype)},
+                                    0),
+                         b = -Tensor::zeros({many}, dtype);
+            // Outside of planes any weight counts: of zeros the sign, and that some are not finite.
+            Tensor w = randn(Key{8, 9}, {many, 1, n.down, n.across}, dtype);
+            w = concat(
+                {-abs(slice(w, 0, 0, 9)), slice(w, 0, 9, 20), INFINITY * slice(w, 0, 20, 21)}, 0);
+            const auto run = [&](int64_t from, int64_t to) {
+                Tape tape;
+                const Var v = tape.watch(slice(x, 1, from, to).contiguous());
+                const Var y = conv2d(v, Var(slice(w, 0, from, to)), Var(slice(b, 0, from, to)),
+                                     {1, 1}, n.padding, {1}, to - from);
+                return std::pair(y.value(), tape.gradient(sum(y), {v})[0]);
+            };
+            on_every_isa([&] {
+                set_thread_count(3);
+                const auto [y, slope] = run(0, many);
+                for (int64_t c = 0; c < many; ++c) {
+                    const auto [one, one_slope] = run(c, c + 1);
+                    CHECK(difference(one, slice(y, 1, c, c + 1)) == "");
+                    CHECK(difference(one_slope, slice(slope, 1, c, c + 1)) == "");
+                }
+            });
+        }
+}
+
 TEST_CASE("nor do those of pooling, nor rows of depthwise ones of a single axis") {
     for (const DType dtype : {DType::f32, DType::f64}) {
         const Tensor x = randn(Key{8, 1}, {batch, channels, rows, columns}, dtype),

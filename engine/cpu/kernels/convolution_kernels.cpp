@@ -2,6 +2,7 @@
 // searched for the largest. Traffic: a tile in cache is read once for each tap, or two rows of outputs; these are written once.
 #include "engine/cpu/convolution_table.h"
 #include "engine/cpu/kernels/gemm_pack.h"
+#include "engine/cpu/kernels/plane_channels.h"
 #include "engine/cpu/kernels/plane_correlate.h"
 #include "engine/cpu/kernels/plane_largest.h"
 #include "engine/cpu/kernels/plane_weights.h"
@@ -38,25 +39,6 @@ void pad(const T* from, int64_t rows, int64_t n, int64_t from_row, T outside, in
             V::load(from, int(n), outside).store(inner);
         for (c = n; c < row - before; c += w) edge.store(inner + c);
     }
-}
-// to[c·to_row + r] = from[r·from_row + c]: in squares of one register each way, the last ones over others, or, of what is
-// smaller, by columns. Not inline: its registers would be saved for each short row of other steps.
-template <class T>
-MERCER_OUTLINE void turn(const T* from, int64_t rows, int64_t columns, int64_t from_row, T* to,
-                         int64_t to_row) {
-    constexpr int64_t n = wide_bytes / sizeof(T);
-    if (rows < n || columns < n) {
-        for (int64_t c = 0; c < columns; ++c)
-            for (int64_t r = 0; r < rows; ++r) to[c * to_row + r] = from[r * from_row + c];
-        return;
-    }
-    for (int64_t r = 0; r < rows; r += n)
-        for (int64_t c = 0; c < columns; c += n) {
-            const int64_t y = r + n > rows ? rows - n : r, x = c + n > columns ? columns - n : c;
-            const T* in[n];
-            MERCER_UNROLL for (int i = 0; i < n; ++i) in[i] = from + (y + i) * from_row;
-            transpose(in, x, to + x * to_row + y, to_row);
-        }
 }
 // A row's elements by their remainder modulo the step. A step known to the compiler becomes shuffles.
 template <class T>
@@ -129,9 +111,9 @@ void pack_rows(const T* tile, const int64_t* columns, int count, const Run* runs
 
 template <class T>
 constexpr cpu::ConvolutionTable<T> table = {
-    pad<T>,       split<T>,         interleave<T>,        pack_columns<T>,
-    pack_rows<T>, correlate<T>,     correlate_weights<T>, join_lanes<T>,
-    largest<T>,   largest_named<T>, pair_gradient<T>};
+    pad<T>,        split<T>,     interleave<T>,         pack_columns<T>,
+    pack_rows<T>,  correlate<T>, correlate_channels<T>, correlate_weights<T>,
+    join_lanes<T>, largest<T>,   largest_named<T>,      pair_gradient<T>};
 
 }  // namespace
 
