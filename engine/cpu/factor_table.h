@@ -16,8 +16,9 @@ struct FactorKernels {
                        T* b, int64_t b_row, int64_t panels, int64_t apart);
     /// UᵀU = a on the upper triangle, in place; the first row whose pivot is not positive, or `rows`.
     int64_t (*cholesky)(int64_t rows, T* a, int64_t a_row);
-    /// P·a = L·U in place, partial pivoting, on rows × columns (at most lu_columns); element (i, j) at a[i + j·a_col]. At
-    /// step j row pivots[j] was exchanged with row j. The first column whose pivot is zero or NaN, or `columns`.
+    /// P·a = L·U in place, partial pivoting, on rows × columns (at most lu_columns); element (i, j) at a[i + j·a_col], in
+    /// whole registers, zero beyond `rows`. At step j row pivots[j] was exchanged with row j. The first column whose pivot
+    /// is zero or NaN, or `columns`.
     int64_t (*lu)(int64_t rows, int64_t columns, T* a, int64_t a_col, int64_t* pivots);
     void (*negate)(int64_t n, T* x);
 };

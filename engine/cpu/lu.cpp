@@ -6,55 +6,43 @@
 namespace mercer::cpu {
 namespace {
 
-/// P·a = L·U on m × n columns `apart` elements apart.
-template <class T>
-int64_t lu_columnwise(int64_t m, int64_t n, T* a, int64_t apart, int64_t* pivots) {
-    if (n <= lu_columns) {
-        const int64_t done = factor_kernels<T>().lu(m, n, a, apart, pivots);
-        return done < n ? done + 1 : 0;
-    }
-    const int64_t h = round_up(n / 2, lu_columns), rest = n - h;
-    const auto exchange = [&](int64_t from, int64_t to, T* x, const int64_t* by, int64_t count) {
-        for (int64_t j = from; j < to; ++j)
-            for (int64_t i = 0; i < count; ++i) std::swap(x[j * apart + i], x[j * apart + by[i]]);
-    };
-    if (const int64_t failed = lu_columnwise(m, h, a, apart, pivots)) return failed;
-    exchange(h, n, a, pivots, h);
-    Scratch scratch;
-    T *upper = scratch.take<T>(h * rest), *strips = scratch.take<T>(h * rest),
-      *right = a + h * apart;
-    copy_block<T>(h, rest, {right, 1, apart}, {upper, rest, 1});
-    factor_kernels<T>().substitute(h, rest, a, 1, apart, true, upper, rest, 1, 0);
-    copy_block<T>(h, rest, {upper, rest, 1}, {right, 1, apart});
-    if (m > h) {
-        // What is below, turned over: rows of the product are columns here.
-        factor_kernels<T>().negate(h * rest, upper);
-        const GemmTable<T>& table = gemm_kernels<T>();
-        table.pack_rows(rest, h, upper, 1, rest, strips);
-        GemmBlock<T> block{};
-        block.m = rest, block.n = m - h, block.k = h;
-        block.accumulate = block.a_packed = true;
-        block.a = strips, block.b = a + h, block.b_row = apart;
-        block.c = right + h, block.c_row = apart, block.c_col = 1;
-        table.multiply(block);
-    }
-    if (const int64_t failed = lu_columnwise(m - h, rest, right + h, apart, pivots + h))
-        return h + failed;
-    exchange(0, h, a + h, pivots + h, rest);
-    for (int64_t j = h; j < n; ++j) pivots[j] += h;
-    return 0;
-}
-
-/// One unit: its columns side by side, each dense.
+/// One unit, m × n. Its rows side by side, so that whole ones change places; some columns at a time turned, for the kernel.
 template <class T>
 int64_t lu_unit(int64_t m, int64_t n, T* a, int64_t row, int64_t* pivots) {
+    if (n < row) {  // rows far apart would meet in few lines of L1
+        Scratch scratch;
+        T* const dense = scratch.take<T>(m * n);
+        copy_block<T>(m, n, {a, row, 1}, {dense, n, 1});
+        const int64_t failed = lu_unit(m, n, dense, n, pivots);
+        copy_block<T>(m, n, {dense, n, 1}, {a, row, 1});
+        return failed;
+    }
     Scratch scratch;
     const int64_t apart = round_up(m, line<T>) + line<T>;
-    T* turned = scratch.take<T>(n * apart);
-    copy_block<T>(n, m, {a, 1, row}, {turned, apart, 1});
-    const int64_t failed = lu_columnwise(m, n, turned, apart, pivots);
-    copy_block<T>(m, n, {turned, 1, apart}, {a, row, 1});
-    return failed;
+    T* const turned = scratch.take<T>(std::min(n, lu_columns) * apart);
+    for (int64_t j = 0; j < n; j += lu_columns) {
+        const int64_t below = m - j, k = std::min(lu_columns, n - j), rest = n - j - k;
+        T *const rows = a + j * n, *const here = rows + j;
+        copy_block<T>(k, below, {here, 1, n}, {turned, apart, 1});
+        for (int64_t c = 0; c < k; ++c)
+            std::fill_n(turned + c * apart + below, round_up(below, line<T>) - below, T(0));
+        const int64_t done = factor_kernels<T>().lu(below, k, turned, apart, pivots + j);
+        if (done < k) return j + done + 1;
+        exchange_rows(n, rows, n, pivots + j, k);
+        copy_block<T>(below, k, {turned, 1, apart}, {here, n, 1});
+        for (int64_t c = j; c < j + k; ++c) pivots[c] += j;
+        if (rest == 0) break;
+        factor_kernels<T>().substitute(k, rest, here, n, 1, true, here + k, n, 1, 0);
+        factor_kernels<T>().negate(k * apart, turned);
+        GemmBlock<T> block{};
+        block.m = below - k, block.n = rest, block.k = k;
+        block.accumulate = true;
+        block.a = turned + k, block.a_row = 1, block.a_col = apart;
+        block.b = here + k, block.b_row = n;
+        block.c = here + k * (n + 1), block.c_row = n, block.c_col = 1;
+        gemm_kernels<T>().multiply(block);
+    }
+    return 0;
 }
 
 template <class T>

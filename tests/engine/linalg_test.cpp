@@ -18,6 +18,7 @@
 #include "engine/parallel.h"
 #include "engine/random.h"
 #include "tests/support/emulated.h"
+#include "tests/support/every_isa.h"
 #include "tests/support/message.h"
 
 using namespace mercer;
@@ -45,6 +46,53 @@ TEST_CASE("residuals of large factorisations are a few eps") {
         CHECK(std::abs(logdet(a).item<double>() - sum(log(values)).item<double>()) <
               1e-10 * double(n));
     }
+}
+
+namespace {
+
+/// L and U in one, and the exchanges, one element after the other.
+template <class T>
+std::vector<int64_t> factored_plainly(int64_t n, std::vector<T>& a) {
+    std::vector<int64_t> pivots(size_t(n), 0);
+    const auto at = [&](int64_t i, int64_t j) -> T& { return a[size_t(i * n + j)]; };
+    for (int64_t j = 0; j < n; ++j) {
+        int64_t p = j;
+        for (int64_t i = j + 1; i < n; ++i)
+            if (std::abs(at(i, j)) > std::abs(at(p, j))) p = i;
+        pivots[size_t(j)] = p;
+        for (int64_t c = 0; c < n; ++c) std::swap(at(j, c), at(p, c));
+        for (int64_t i = j + 1; i < n; ++i) {
+            at(i, j) /= at(j, j);
+            for (int64_t c = j + 1; c < n; ++c) at(i, c) = std::fma(-at(i, j), at(j, c), at(i, c));
+        }
+    }
+    return pivots;
+}
+
+template <class T>
+void check_factors(int64_t n, bool ties) {
+    const DType dtype = sizeof(T) == 4 ? DType::f32 : DType::f64;
+    CAPTURE(n);
+    std::vector<T> a = randn(Key{9, uint64_t(n)}, {n, n}, dtype).to_vector<T>();
+    if (ties)  // for the pivot, and zeros of both signs
+        for (int64_t i = 0; i < n * n; ++i)
+            if (i % (n + 1) && i * i % 7 < 4)
+                a[size_t(i)] = i * i % 5 ? T(i * i % 11 % 3 - 1) : T(-0.0);
+    const Tensor x = Tensor::from(a, {n, n}), b = Tensor::full({n, 1}, 1.0, dtype);
+    const std::vector<int64_t> pivots = factored_plainly(n, a);
+    const Tensors<3> solved = Solve::forward({false}, std::vector<Tensor>{x, b, {}, {}});
+    CHECK(solved[2].to_vector<int64_t>() == pivots);
+    CHECK(std::memcmp(solved[1].raw(), a.data(), a.size() * sizeof(T)) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("factors are those of plain elimination, bit by bit") {
+    on_every_isa([] {
+        for (const bool ties : {false, true})
+            for (const int64_t n : {1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 33, 48, 63, 64, 65, 90, 130})
+                check_factors<float>(n, ties), check_factors<double>(n, ties);
+    });
 }
 
 namespace {

@@ -147,79 +147,95 @@ int64_t cholesky(int64_t n, T* a, int64_t a_row) {
     return n;
 }
 
+/// i, i + 1, …
+template <class Index>
+MERCER_INLINE Vec<Index> places(int64_t i) {
+    constexpr int lanes = Vec<Index>::lanes;
+    Index step[lanes];
+    for (int k = 0; k < lanes; ++k) step[k] = Index(k);
+    return Vec<Index>::load(step) + Vec<Index>(Index(i));
+}
+/// Which of the rows i, i + 1, … are below row j.
 template <class T>
-struct Largest {
-    T size;
-    int64_t at;
-};
-
-/// a_i −= Σ_{k<j} l_ik u_k for the rows i ≥ j of column j, and the first of the largest |a_i|.
-template <class T>
-MERCER_INLINE Largest<T> update_column(int64_t rows, int64_t j, T* a, int64_t a_col, const T* u) {
+MERCER_INLINE Mask<T> below(int64_t i, int64_t j) {
     using Index = typename IntOf<T>::type;
-    constexpr int lanes = Vec<T>::lanes, width = 4;
-    T* column = a + j * a_col;
-    Vec<T> best(T(-1));
-    Vec<Index> at(Index(0));
-    const auto meet = [&]<int n>(std::integral_constant<int, n>, int64_t i, int count) MERCER_STEP {
-        Vec<T> sum[n];
-        const int each = n > 1 ? lanes : count;
-        for (int w = 0; w < n; ++w) sum[w] = load(column + i + w * lanes, each, T(0));
-        for (int64_t k = 0; k < j; ++k) {
-            const Vec<T> factor(-Vec<T>(u[k]));
-            for (int w = 0; w < n; ++w)
-                sum[w] = fma(factor, load(a + k * a_col + i + w * lanes, each, T(0)), sum[w]);
+    return (places<Index>(i) > Vec<Index>(Index(j))).template as<T>();
+}
+
+/// Columns [c, end) lose what columns j … j + k − 1 take from them.
+template <int k, class T>
+MERCER_INLINE void update_columns(int64_t rows, int64_t j, int64_t c, int64_t end, T* a,
+                                  int64_t a_col) {
+    constexpr int lanes = Vec<T>::lanes;
+    const T* const l = a + j * a_col;
+    for (; c < end; ++c) {
+        T* const x = a + c * a_col;
+        Vec<T> u[k];
+        MERCER_UNROLL for (int s = 0; s < k; ++s) {
+            u[s] = Vec<T>(x[j + s]);
+            for (int r = 0; r < s; ++r) u[s] = fma(-Vec<T>(l[r * a_col + j + s]), u[r], u[s]);
         }
-        for (int w = 0; w < n; ++w) {
-            store(sum[w], column + i + w * lanes, each);
-            Vec<T> size = abs(sum[w]);
-            if (n == 1 && count < lanes) {  // lanes beyond never win
-                T sizes[lanes];
-                size.store(sizes);
-                size = Vec<T>::load(sizes, count, T(-1));
-            }
-            const Mask<T> larger = size > best;
-            best = select(larger, size, best);
-            at = select(larger.template as<Index>(), Vec<Index>(Index(i + w * lanes)), at);
+        // −l rather than −u: a compiler that joins that to the fma before it gives a zero the other sign.
+        const auto less = [&](Vec<T> sum, int64_t i, int s) MERCER_STEP {
+            return fma(-Vec<T>::load(l + s * a_col + i), u[s], sum);
+        };
+        int64_t i = j / lanes * lanes;
+        for (; i < j + k; i += lanes) {  // among these rows, each from its own on
+            Vec<T> sum = Vec<T>::load(x + i);
+            MERCER_UNROLL for (int s = 0; s < k; ++s) sum =
+                select(below<T>(i, j + s), less(sum, i, s), sum);
+            sum.store(x + i);
         }
-    };
-    int64_t i = j;
-    for (; i + width * lanes <= rows; i += width * lanes)
-        meet(std::integral_constant<int, width>{}, i, lanes * width);
-    for (; i < rows; i += lanes)
-        meet(std::integral_constant<int, 1>{}, i, int(rows - i < lanes ? rows - i : lanes));
-    T sizes[lanes];
-    Index places[lanes];
-    best.store(sizes);
-    at.store(places);
-    Largest<T> found{T(-1), j};
-    for (int l = 0; l < lanes; ++l) {
-        const int64_t place = int64_t(places[l]) + l;
-        if (sizes[l] > found.size || (sizes[l] == found.size && place < found.at))
-            found = {sizes[l], place};
+        for (; i < rows; i += lanes) {
+            Vec<T> sum = Vec<T>::load(x + i);
+            MERCER_UNROLL for (int s = 0; s < k; ++s) sum = less(sum, i, s);
+            sum.store(x + i);
+        }
     }
-    return found;
+}
+
+/// The first of the largest |x_i|, i ≥ j, or −1 where there is none above zero.
+template <class T>
+MERCER_INLINE int64_t largest(int64_t rows, int64_t j, const T* x) {
+    using Index = typename IntOf<T>::type;
+    constexpr int lanes = Vec<T>::lanes;
+    const int64_t first = j / lanes * lanes;
+    const auto size = [&](int64_t i) MERCER_STEP { return abs(Vec<T>::load(x + i)); };
+    const Vec<T> head = select(below<T>(first, j - 1), size(first), Vec<T>(T(0)));
+    Vec<T> best = PlainMax::join(Vec<T>(T(0)), head);
+    for (int64_t i = first + lanes; i < rows; i += lanes) best = PlainMax::join(best, size(i));
+    const Vec<T> most(across<PlainMax>(best));
+    if (!(first_lane(most) > T(0))) return -1;
+    const Vec<Index> none(upper_end<Index>);
+    const auto found = [&](Vec<T> sizes, int64_t i) MERCER_STEP {
+        return select((sizes == most).template as<Index>(), places<Index>(i), none);
+    };
+    Vec<Index> at = found(head, first);
+    for (int64_t i = first + lanes; i < rows; i += lanes) at = MinOp::join(at, found(size(i), i));
+    return across<MinOp>(at);
 }
 
 template <class T>
 int64_t lu(int64_t rows, int64_t columns, T* a, int64_t a_col, int64_t* pivots) {
+    constexpr int together = 4, lanes = Vec<T>::lanes;
     for (int64_t j = 0; j < columns && j < rows; ++j) {
-        T* column = a + j * a_col;
-        // Above the diagonal: u_k is complete when the k before it have been taken away.
-        for (int64_t k = 0; k + 1 < j; ++k) {
-            const Vec<T> factor(-Vec<T>(column[k]));
-            const T* const from = a + k * a_col + k + 1;
-            T* const to = column + k + 1;
-            write_run(to, j - k - 1, false, [&](int64_t i, int count) MERCER_STEP {
-                return fma(factor, load(from + i, count, T(0)), load(to + i, count, T(0)));
-            });
+        T* const column = a + j * a_col;
+        const int64_t pivot = largest(rows, j, column);
+        if (pivot < 0) return j;
+        pivots[j] = pivot;
+        for (T* x = a; pivot != j && x < a + columns * a_col; x += a_col) {
+            const T kept = x[j];
+            x[j] = x[pivot], x[pivot] = kept;
         }
-        const Largest<T> largest = update_column(rows, j, a, a_col, column);
-        pivots[j] = largest.at;
-        if (!(largest.size > T(0))) return j;
-        for (int64_t c = 0; largest.at != j && c < columns; ++c)
-            std::swap(a[c * a_col + j], a[c * a_col + largest.at]);
-        divide(column + j + 1, rows - j - 1, Vec<T>(column[j]));
+        const Vec<T> by(column[j]);
+        int64_t i = j / lanes * lanes;
+        const Vec<T> head = Vec<T>::load(column + i);
+        select(below<T>(i, j), head / by, head).store(column + i);
+        for (i += lanes; i < rows; i += lanes) (Vec<T>::load(column + i) / by).store(column + i);
+        // The next of these columns needs this one; the others wait for all of them.
+        const int64_t first = j / together * together, end = first + together;
+        update_columns<1>(rows, j, j + 1, end < columns ? end : columns, a, a_col);
+        if (j + 1 == end) update_columns<together>(rows, first, end, columns, a, a_col);
     }
     return columns;
 }
