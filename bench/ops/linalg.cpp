@@ -88,6 +88,15 @@ void add_ops_linalg() {
             9 * count * order, shape, {1}, true, eigen,
             "memory: a reflection meets the matrix before the next is known");
     }
+    add_op("eigh/500 gradient of values", {.flops = 2 * 500.0 * 500 * 500}, [](DType dtype) {
+        const auto tape = std::make_shared<Tape>();
+        const Var x = tape->watch(gram({500, 500}, dtype)), values = eigh(x).first;
+        return [tape, x, values, g = randn(Key{1, 2}, {500}, dtype)] {
+            const Var wrt[] = {x};
+            benchmark::DoNotOptimize(
+                tape->gradient(values, wrt, {.retain = true, .cotangents = {g}}));
+        };
+    });
     add_op("diagonal/1024", {.bound = "a view"}, [](DType dtype) {
         return
             [x = randn(Key{1, 1}, {1024, 1024}, dtype)] { benchmark::DoNotOptimize(diagonal(x)); };

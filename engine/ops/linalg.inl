@@ -56,15 +56,12 @@ template <class X>
 void Eigh::vjp(Vjp<X>& c) {
     const X values = c.out(0), v = c.out(1);
     const int64_t n = v.size(-1);
+    if (!c.g(1).defined()) return c.give(0, matmul(v * unsqueeze(c.g(0), -2), transpose(v)));
     const X eye(Tensor::eye(n, n, v.dtype()));
-    X inner;
-    if (c.g(0).defined()) inner = eye * unsqueeze(c.g(0), -1);
-    if (c.g(1).defined()) {
-        const X f = (1.0 - eye) / (unsqueeze(values, -2) - unsqueeze(values, -1) + eye);
-        const X w = f * matmul(transpose(v), c.g(1));
-        const X both = (w + transpose(w)) * 0.5;
-        inner = inner.defined() ? inner + both : both;
-    }
+    const X f = (1.0 - eye) / (unsqueeze(values, -2) - unsqueeze(values, -1) + eye);
+    const X w = f * matmul(transpose(v), c.g(1));
+    X inner = (w + transpose(w)) * 0.5;
+    if (c.g(0).defined()) inner = eye * unsqueeze(c.g(0), -1) + inner;
     c.give(0, matmul(matmul(v, inner), transpose(v)));
 }
 
