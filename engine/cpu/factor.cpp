@@ -24,6 +24,7 @@ struct Panels {
 template <class T>
 void solve_panels(int64_t n, int64_t k, MatrixView<const T> t, bool lower, bool unit,
                   MatrixView<T> b, const Panels<T>& more = {}) {
+    if (k == 1 && !more.kept) return Triangle<T>(n, t, lower, unit, nullptr).solve_column(b);
     Scratch scratch;
     const Triangle<T> triangle(n, t, lower, unit, scratch.take<T>(n * n / 2));
     parallel_each(triangle.blocks(), grain_for(n * factor_block / 8),

@@ -6,23 +6,20 @@
 namespace mercer::cpu {
 namespace {
 
-/// One unit, m × n. Its rows side by side, so that whole ones change places; some columns at a time turned, for the kernel.
+/// One unit, m × n: its rows dense (far apart they meet in few lines of L1), some columns at a time turned, for the kernel.
 template <class T>
 int64_t lu_unit(int64_t m, int64_t n, T* a, int64_t row, int64_t* pivots) {
-    if (n < row) {  // rows far apart would meet in few lines of L1
-        Scratch scratch;
-        T* const dense = scratch.take<T>(m * n);
-        copy_block<T>(m, n, {a, row, 1}, {dense, n, 1});
-        const int64_t failed = lu_unit(m, n, dense, n, pivots);
-        copy_block<T>(m, n, {dense, n, 1}, {a, row, 1});
-        return failed;
-    }
     Scratch scratch;
     const int64_t apart = round_up(m, line<T>) + line<T>;
-    T* const turned = scratch.take<T>(std::min(n, lu_columns) * apart);
+    T *const turned = scratch.take<T>(std::min(n, lu_columns) * apart), *const x =
+                                                                            n == row
+                                                                                ? a
+                                                                                : scratch.take<T>(
+                                                                                      m * n);
+    if (x != a) copy_block<T>(m, n, {a, row, 1}, {x, n, 1});
     for (int64_t j = 0; j < n; j += lu_columns) {
         const int64_t below = m - j, k = std::min(lu_columns, n - j), rest = n - j - k;
-        T *const rows = a + j * n, *const here = rows + j;
+        T *const rows = x + j * n, *const here = rows + j;
         copy_block<T>(k, below, {here, 1, n}, {turned, apart, 1});
         for (int64_t c = 0; c < k; ++c)
             std::fill_n(turned + c * apart + below, round_up(below, line<T>) - below, T(0));
@@ -35,13 +32,12 @@ int64_t lu_unit(int64_t m, int64_t n, T* a, int64_t row, int64_t* pivots) {
         factor_kernels<T>().substitute(k, rest, here, n, 1, true, here + k, n, 1, 0);
         factor_kernels<T>().negate(k * apart, turned);
         GemmBlock<T> block{};
-        block.m = below - k, block.n = rest, block.k = k;
-        block.accumulate = true;
-        block.a = turned + k, block.a_row = 1, block.a_col = apart;
-        block.b = here + k, block.b_row = n;
-        block.c = here + k * (n + 1), block.c_row = n, block.c_col = 1;
+        block.m = below - k, block.n = rest, block.k = k, block.accumulate = true;
+        block.a = turned + k, block.a_row = block.c_col = 1, block.a_col = apart;
+        block.b = here + k, block.c = here + k * (n + 1), block.b_row = block.c_row = n;
         gemm_kernels<T>().multiply(block);
     }
+    if (x != a) copy_block<T>(m, n, {x, n, 1}, {a, row, 1});
     return 0;
 }
 

@@ -123,11 +123,33 @@ public:
                                    packed_ + b.at + p * b.rows,
                                    panels + j * apart + (b.from + p) * width,
                                    panels + j * apart + b.first * width, width, true);
-            // An upper triangle is a lower one, walked from its end.
-            const int64_t end = b.first + (lower_ ? 0 : b.rows - 1), sign = lower_ ? 1 : -1;
-            factor_kernels<T>().substitute(b.rows, width, t_.data + end * (t_.row + t_.col),
-                                           sign * t_.row, sign * t_.col, unit_,
-                                           panels + end * width, sign * width, count, apart);
+            substitute(b, panels + b.first * width, width, count, apart);
+        }
+    }
+
+    /// One column; nothing is packed: what is solved meets T's columns, turned a piece at a time where they are not dense.
+    void solve_column(MatrixView<T> x) const {
+        const int64_t wide = factor_block + line<T>;
+        Scratch scratch;
+        T *const minus = scratch.take<T>(n_), *const turned = scratch.take<T>(depth * wide);
+        for (int64_t step = 0; step < blocks(); ++step) {
+            const Block b = block(step);
+            T sum[factor_block];
+            for (int64_t i = 0; i < b.rows; ++i) sum[i] = x.data[(b.first + i) * x.row];
+            for (int64_t p = 0; p < b.solved; p += depth) {
+                const int64_t count = std::min(depth, b.solved - p);
+                MatrixView<const T> here = at(t_, b.first, b.from + p);
+                if (here.row != 1) {
+                    copy_block<T>(count, b.rows, {here.data, here.col, here.row},
+                                  {turned, wide, 1});
+                    here = {turned, 1, wide};
+                }
+                table_.multiply_rows(1, b.rows, count, minus + b.from + p, 0, 1, here.data,
+                                     here.col, sum, 0, true);
+            }
+            substitute(b, sum, 1, 1, 0);
+            for (int64_t i = 0; i < b.rows; ++i)
+                minus[b.first + i] = -(x.data[(b.first + i) * x.row] = sum[i]);
         }
     }
 
@@ -136,6 +158,14 @@ private:
         int64_t first, rows, from, solved;  // its rows, and the columns that meet what is solved
         int64_t at;                         // where it is packed
     };
+    /// Within a block, whose first row is at `rows` in the first of the panels.
+    void substitute(const Block& b, T* rows, int64_t width, int64_t count, int64_t apart) const {
+        // An upper triangle is a lower one, walked from its end.
+        const int64_t last = lower_ ? 0 : b.rows - 1, sign = lower_ ? 1 : -1;
+        factor_kernels<T>().substitute(
+            b.rows, width, t_.data + (b.first + last) * (t_.row + t_.col), sign * t_.row,
+            sign * t_.col, unit_, rows + last * width, sign * width, count, apart);
+    }
     /// In the order of solving.
     Block block(int64_t step) const {
         const int64_t first = (lower_ ? step : blocks() - 1 - step) * factor_block,

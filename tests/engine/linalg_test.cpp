@@ -105,6 +105,31 @@ Tensor scattered(int64_t n, DType dtype) {
 
 }  // namespace
 
+TEST_CASE("one column's solution is that of the first of several, bit by bit") {
+    on_every_isa([] {
+        for (const DType dtype : {DType::f32, DType::f64})
+            for (const int64_t n : {1, 2, 63, 64, 65, 130, 330}) {
+                CAPTURE(n);
+                const Tensor wide = scattered(2 * n, dtype) + Tensor::eye(2 * n, -1, dtype) * 4.0,
+                             rows = slice(slice(wide, 0, 0, n), 1, 0, n),
+                             apart = slice(slice(wide, 0, 0, 2 * n, 2), 1, 0, 2 * n, 2),
+                             b = randn(Key{10, uint64_t(n)}, {n, 3}, dtype),
+                             first = slice(b, 1, 0, 1);
+                const auto same = [](const Tensor& one, const Tensor& several) {
+                    const Tensor x = slice(several, 1, 0, 1).contiguous();
+                    return std::memcmp(one.raw(), x.raw(),
+                                       size_t(x.count()) * size_of(x.dtype())) == 0;
+                };
+                for (const Tensor& t : {rows, transpose(rows), apart})
+                    for (const bool lower : {false, true})
+                        for (const bool transposed : {false, true})
+                            CHECK(same(triangular_solve(t, first, lower, transposed),
+                                       triangular_solve(t, b, lower, transposed)));
+                CHECK(same(solve(rows, first), solve(rows, b)));
+            }
+    });
+}
+
 TEST_CASE("matrices wider than what is packed at a time, and any number of threads") {
     reduced_under_emulation("one factorisation wider than what is packed at a time");
     const int64_t n = emulated ? 300 : 2120;

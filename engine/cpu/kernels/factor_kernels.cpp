@@ -126,12 +126,6 @@ MERCER_INLINE void update(int64_t i, int64_t above, int64_t n, T* a, int64_t a_r
 }
 
 template <class T>
-MERCER_INLINE void divide(T* x, int64_t n, Vec<T> by) {
-    write_run(x, n, false,
-              [&](int64_t i, int count) MERCER_STEP { return load(x + i, count, T(1)) / by; });
-}
-
-template <class T>
 int64_t cholesky(int64_t n, T* a, int64_t a_row) {
     for (int64_t i = 0; i < n; ++i) {
         const int64_t first = i / group * group;
@@ -142,7 +136,10 @@ int64_t cholesky(int64_t n, T* a, int64_t a_row) {
             update<1>(i, whole ? first : 0, n, a, a_row);
         T* row = a + i * a_row;
         if (!(row[i] > T(0) && row[i] < T(__builtin_inf()))) return i;
-        divide(row + i, n - i, sqrt(Vec<T>(row[i])));
+        const Vec<T> root = sqrt(Vec<T>(row[i]));
+        write_run(row + i, n - i, false, [&](int64_t c, int count) MERCER_STEP {
+            return load(row + i + c, count, T(1)) / root;
+        });
     }
     return n;
 }
@@ -200,18 +197,19 @@ MERCER_INLINE int64_t largest(int64_t rows, int64_t j, const T* x) {
     using Index = typename IntOf<T>::type;
     constexpr int lanes = Vec<T>::lanes;
     const int64_t first = j / lanes * lanes;
-    const auto size = [&](int64_t i) MERCER_STEP { return abs(Vec<T>::load(x + i)); };
-    const Vec<T> head = select(below<T>(first, j - 1), size(first), Vec<T>(T(0)));
-    Vec<T> best = PlainMax::join(Vec<T>(T(0)), head);
-    for (int64_t i = first + lanes; i < rows; i += lanes) best = PlainMax::join(best, size(i));
+    const Vec<T> zero(T(0));
+    const auto size = [&](int64_t i) MERCER_STEP {
+        return select(below<T>(i, j - 1), abs(Vec<T>::load(x + i)), zero);
+    };
+    Vec<T> best = zero;
+    for (int64_t i = first; i < rows; i += lanes) best = PlainMax::join(best, size(i));
     const Vec<T> most(across<PlainMax>(best));
     if (!(first_lane(most) > T(0))) return -1;
-    const Vec<Index> none(upper_end<Index>);
-    const auto found = [&](Vec<T> sizes, int64_t i) MERCER_STEP {
-        return select((sizes == most).template as<Index>(), places<Index>(i), none);
-    };
-    Vec<Index> at = found(head, first);
-    for (int64_t i = first + lanes; i < rows; i += lanes) at = MinOp::join(at, found(size(i), i));
+    Vec<Index> none(upper_end<Index>), at = none;
+    for (int64_t i = first; i < rows; i += lanes) {
+        const Mask<Index> here = (size(i) == most).template as<Index>();
+        at = MinOp::join(at, select(here, places<Index>(i), none));
+    }
     return across<MinOp>(at);
 }
 
@@ -220,18 +218,17 @@ int64_t lu(int64_t rows, int64_t columns, T* a, int64_t a_col, int64_t* pivots) 
     constexpr int together = 4, lanes = Vec<T>::lanes;
     for (int64_t j = 0; j < columns && j < rows; ++j) {
         T* const column = a + j * a_col;
-        const int64_t pivot = largest(rows, j, column);
+        const int64_t pivot = pivots[j] = largest(rows, j, column);
         if (pivot < 0) return j;
-        pivots[j] = pivot;
         for (T* x = a; pivot != j && x < a + columns * a_col; x += a_col) {
             const T kept = x[j];
             x[j] = x[pivot], x[pivot] = kept;
         }
         const Vec<T> by(column[j]);
-        int64_t i = j / lanes * lanes;
-        const Vec<T> head = Vec<T>::load(column + i);
-        select(below<T>(i, j), head / by, head).store(column + i);
-        for (i += lanes; i < rows; i += lanes) (Vec<T>::load(column + i) / by).store(column + i);
+        for (int64_t i = j / lanes * lanes; i < rows; i += lanes) {
+            const Vec<T> x = Vec<T>::load(column + i);
+            select(below<T>(i, j), x / by, x).store(column + i);
+        }
         // The next of these columns needs this one; the others wait for all of them.
         const int64_t first = j / together * together, end = first + together;
         update_columns<1>(rows, j, j + 1, end < columns ? end : columns, a, a_col);
