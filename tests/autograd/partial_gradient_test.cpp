@@ -64,3 +64,18 @@ TEST_CASE("an operand's gradient does not depend on whether the others have one"
     MESSAGE(checked << " choices of operands");
     CHECK(checked > (MERCER_EMULATED ? 10 : 1000));
 }
+
+TEST_CASE("the gradient of eigenvalues alone is that beside eigenvectors whose cotangent is zero") {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const Tensor a = randn(Key{1, 1}, {3, 17, 17}, dtype), g = randn(Key{1, 2}, {3, 17}, dtype);
+        Tape tape;
+        const Var x = tape.watch(a + transpose(a)), wrt[] = {x};
+        const auto [values, vectors] = eigh(x);
+        const Var both[] = {values, vectors};
+        const Tensor alone = tape.gradient(values, wrt, {.retain = true, .cotangents = {g}})[0],
+                     beside =
+                         tape.gradient(std::span<const Var>(both), std::span<const Var>(wrt),
+                                       {.cotangents = {g, Tensor::zeros({3, 17, 17}, dtype)}})[0];
+        CHECK(difference(alone, beside) == "");
+    }
+}
