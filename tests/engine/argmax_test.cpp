@@ -1,10 +1,11 @@
-// argmax and argmin down columns, of rows near and far apart, against a plain search.
+// argmax and argmin down columns, of rows near and far apart, against a plain search, and along rows against columns.
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <vector>
 
 #include "engine/functions.h"
+#include "tests/support/every_isa.h"
 
 using namespace mercer;
 
@@ -45,4 +46,26 @@ TEST_CASE("argmax and argmin of columns: the first of equals, and NaN before all
                     CHECK(wrong == 0);
                 }
             }
+}
+
+TEST_CASE("argmax and argmin of rows: the first of equals, and NaN before all") {
+    // One element stands out, or several alike, or NaN, at every place of rows of some registers.
+    on_every_isa([] {
+        for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
+            for (const int64_t n : {1, 2, 3, 15, 16, 17, 31, 33, 49, 63, 64, 65, 127, 129, 196}) {
+                std::vector<double> x(size_t(n * n), 0.0);
+                for (int64_t k = 0; k < n; ++k)
+                    for (const int64_t i : {k, k + 1, k + 17, k + 90})
+                        if (i < n) x[size_t(k * n + i)] = k % 3 ? 1 : -1;
+                if (is_floating(dtype))
+                    for (int64_t k = 0; k < n; k += 5) {
+                        x[size_t(k * n + (k + n / 2) % n)] = NAN;
+                        x[size_t(k * n + n - 1)] = NAN;
+                    }
+                const Tensor rows = cast(Tensor::from(x, {n, n}), dtype),
+                             columns = transpose(rows).contiguous();
+                CHECK(all(equal(argmax(rows, 1), argmax(columns, 0))).item<bool>());
+                CHECK(all(equal(argmin(rows, 1), argmin(columns, 0))).item<bool>());
+            }
+    });
 }

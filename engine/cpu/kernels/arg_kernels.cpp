@@ -11,32 +11,30 @@ MERCER_INLINE Mask<T> beats(Vec<T> a, Vec<T> b) {
     return (std::is_same_v<Op, MaxOp> ? a > b : a < b) || (is_nan(a) && !is_nan(b));
 }
 
-// The first i with x_i = value, or with x_i NaN if value is.
+// The first i with x_i = value, or with x_i NaN if value is: the four registers it is in, without branches that cannot be
+// foretold the smallest index in them; lanes beyond repeat the value.
 template <class T>
 MERCER_INLINE int64_t find(const T* x, int64_t n, T value) {
+    using Index = typename IntOf<T>::type;
     constexpr int lanes = Vec<T>::lanes;
     const Vec<T> v(value);
     const Mask<T> nan = is_nan(v);
-    if (n <= lanes) {  // the smallest index of a hit; lanes beyond repeat the value
-        using Index = typename IntOf<T>::type;
-        Index places[lanes];
-        for (int k = 0; k < lanes; ++k) places[k] = Index(k);
-        const Vec<T> e = n == lanes ? Vec<T>::load(x) : Vec<T>::load(x, int(n), value);
-        const Mask<T> hit = e == v || (nan && is_nan(e));
-        return across<MinOp>(
-            select(hit.template as<Index>(), Vec<Index>::load(places), Vec<Index>(Index(lanes))));
-    }
+    const auto hit = [&](int64_t i) MERCER_STEP {
+        const Vec<T> e =
+            i + lanes <= n ? Vec<T>::load(x + i) : Vec<T>::load(x + i, int(n - i), value);
+        return e == v || (nan && is_nan(e));
+    };
     int64_t i = 0;
-    for (; i + 4 * lanes <= n; i += 4 * lanes) {
-        Mask<T> hit = nan && !nan;
-        for (int k = 0; k < 4; ++k) {
-            const Vec<T> e = Vec<T>::load(x + i + k * lanes);
-            hit = hit || e == v || (nan && is_nan(e));
-        }
-        if (any(hit)) break;
-    }
-    while (!(x[i] == value || (value != value && x[i] != x[i]))) ++i;
-    return i;
+    for (; i + 4 * lanes < n; i += 4 * lanes)
+        if (any(hit(i) || hit(i + lanes) || hit(i + 2 * lanes) || hit(i + 3 * lanes))) break;
+    Index places[lanes];
+    for (int k = 0; k < lanes; ++k) places[k] = Index(k);
+    Vec<Index> first(Index(4 * lanes));
+    for (int k = 3; k >= 0; --k)
+        if (i + k * lanes < n)
+            first = select(hit(i + k * lanes).template as<Index>(),
+                           Vec<Index>::load(places) + Vec<Index>(Index(k * lanes)), first);
+    return i + across<MinOp>(first);
 }
 
 /// A register's places, `rows` of them, `step` apart.
