@@ -85,7 +85,8 @@ struct ConvolutionTable {
     void (*largest)(const PlaneWalk<T>& x, T* out, int64_t out_row);
     /// tops, to = the largest sample (the first of equals, the first NaN) and its name, at the place of the first tap. May
     /// overwrite what it reads where no tap lies before another.
-    void (*largest_named)(const PlaneWalk<T>& x, const NameOf<T>* names, T* tops, NameOf<T>* to);
+    void (*largest_named)(const PlaneWalk<T>& x, const NameOf<T>* names, T* tops, NameOf<T>* to,
+                          int64_t out_row);
     /// Windows of `rows` × 2, side by side: dx = g[c] where the largest of window c stands, else 0. Rows are `row` apart.
     void (*pair_gradient)(int64_t columns, int64_t rows, const T* x, int64_t row, const T* g,
                           T* dx);

@@ -31,101 +31,120 @@ struct Tile {
     cpu::Tiling tiling;
     /// The tile's.
     int64_t row() const { return tiling.row_step() / down.step; }
+    int64_t height() const { return tiling.plane() / row(); }
+    /// Its rows before and up to the end of the plane.
+    int64_t first() const { return std::clamp<int64_t>(-down.low(), 0, height()); }
+    int64_t last() const { return std::clamp<int64_t>(in[0] - down.low(), first(), height()); }
 };
 
-using Passes = std::vector<std::vector<int64_t>>;
 /// Offsets by which windows grow pass by pass, along rows and then down columns: up to four make a wider one, at every place;
 /// of a few taps, more where windows skip places, all make one at once. The first of equals comes first, the last one last.
+/// From pass `narrow` on (0: none) rows are as long as those of the results.
+struct Passes {
+    std::vector<std::vector<int64_t>> offsets;
+    size_t narrow = 0;
+};
 Passes passes_of(const Tile& t, const ConvolutionAttrs& windows) {
-    Passes passes;
+    Passes p;
     const auto widen = [&](int64_t kernel, int64_t most, auto at) {
         for (int64_t has = 1, wide; has < kernel; has = wide) {
             wide = std::min(kernel, most * has);
-            auto& offsets = passes.emplace_back();
+            auto& offsets = p.offsets.emplace_back();
             for (int64_t k = 0; k < wide; k += has) offsets.push_back(at(std::min(k, wide - has)));
         }
     };
     const int64_t high = windows.axis[0].kernel, wide = windows.axis[1].kernel;
     if (high * wide <= (t.across.step > 1 ? 16 : 8)) {
-        t.tiling.offsets(passes.emplace_back(size_t(high * wide)).data());
-    } else {
-        widen(wide, t.across.step > 1 ? wide : 4, [&](int64_t k) { return t.tiling.at(0, k); });
-        widen(high, t.down.step > 1 ? high : 4, [&](int64_t k) { return k * t.row(); });
+        t.tiling.offsets(p.offsets.emplace_back(size_t(high * wide)).data());
+        return p;
     }
-    return passes;
+    widen(wide, t.across.step > 1 ? wide : 4, [&](int64_t k) { return t.tiling.at(0, k); });
+    if (high == 1) return p;
+    if (wide == 1) p.offsets.push_back({0});
+    p.narrow = p.offsets.size();
+    widen(high, t.down.step > 1 ? high : 4, [&](int64_t k) { return k * t.all.columns(); });
+    return p;
 }
-/// pass(walk) for each but the last, over as many places as still have what they read.
-template <class T, class Pass>
-void grow(const Tile& t, const Passes& passes, const T* tile, Pass pass) {
-    int64_t left = t.tiling.plane();
-    for (size_t k = 0; k + 1 < passes.size(); ++k) {
-        left -= *std::max_element(passes[k].begin(), passes[k].end());
-        pass(cpu::PlaneWalk<T>{tile, 0, 1, left, passes[k].data(), int64_t(passes[k].size())});
+/// pass(walk, out, its row) for each but the last, over as many places as still have what they read; once rows are narrow,
+/// edge(its places) for the padding above, which passes leave alone. The last one's walk.
+template <class T, class Pass, class Edge>
+cpu::PlaneWalk<T> grow(const Tile& t, const Passes& p, T* tile, cpu::Soon soon, Pass pass,
+                       Edge edge) {
+    const int64_t first = t.first(), last = t.last(), columns = t.all.columns();
+    int64_t row = t.row(), left = (last - first) * row;
+    T* at = tile + first * row;
+    const auto walk = [&](size_t k, int64_t step, int64_t rows, int64_t n) {
+        const auto& o = p.offsets[k];
+        return cpu::PlaneWalk<T>{at, step, rows, n, o.data(), int64_t(o.size())};
+    };
+    for (size_t k = 0; k + 1 < p.offsets.size(); ++k) {
+        if (k + 1 != p.narrow) {
+            left -= *std::max_element(p.offsets[k].begin(), p.offsets[k].end());
+            pass(walk(k, 0, 1, left), at, 0);
+            continue;
+        }
+        pass(walk(k, row, last - first, columns), tile + first * columns, columns);
+        row = columns, at = tile, left = t.height() * row;
+        std::fill(tile + last * row, tile + left, -std::numeric_limits<T>::infinity());
+        edge(first * row);
     }
+    const int64_t rows = t.all.rows(), together = row * t.down.step == columns ? rows : 1;
+    at = tile, soon.each *= together;
+    auto all = walk(p.offsets.size() - 1, row * t.down.step, rows / together, columns * together);
+    all.soon = soon;
+    return all;
 }
 
-/// body(i, tile, walk) for every plane i of x, which the walk finds in the tile, shared out among threads.
+/// body(i, tile, soon) for every plane i of x, which the tile holds, shared out among threads.
 template <class T, class Body>
 void for_planes(const Tile& t, const Tensor& x, Body body) {
     const int64_t taps = int64_t(t.down.offset.size() * t.across.offset.size()),
                   plane = t.in[0] * t.in[1], planes = x.size(0) * x.size(1);
-    parallel_for(
-        planes, grain_for(plane / 8 + t.all.count() * taps / 4), [&](int64_t begin, int64_t end) {
-            Scratch scratch;
-            int64_t* const offsets = scratch.take<int64_t>(taps);
-            T* const tile = t.tiling.take<T>(scratch, 1);
-            t.tiling.offsets(offsets);
-            for (int64_t i = begin; i < end; ++i) {
-                const T *const from = static_cast<const T*>(x.raw()) + i * plane,
-                               *const next = i + 1 < end ? from + plane : nullptr;
-                t.tiling.fill(from, 1, -std::numeric_limits<T>::infinity(), tile);
-                body(i, tile,
-                     cpu::PlaneWalk<T>{tile, t.tiling.row_step(), t.all.rows(), t.all.columns(),
-                                       offsets, taps, t.tiling.soon(next, planes, t.all.rows())});
-            }
-        });
+    parallel_for(planes, grain_for(plane / 8 + t.all.count() * taps / 4),
+                 [&](int64_t begin, int64_t end) {
+                     Scratch scratch;
+                     T* const tile = t.tiling.take<T>(scratch, 1);
+                     for (int64_t i = begin; i < end; ++i) {
+                         const T *const from = static_cast<const T*>(x.raw()) + i * plane,
+                                        *const next = i + 1 < end ? from + plane : nullptr;
+                         t.tiling.fill(from, 1, -std::numeric_limits<T>::infinity(), tile);
+                         body(i, tile, t.tiling.soon(next, planes, t.all.rows()));
+                     }
+                 });
 }
 
-/// start(i) for every plane i, then visit(i, r, places) for its rows r of windows: where in the plane the largest element of
-/// each stands.
-template <class T, class Start, class Visit>
-void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Start start, Visit visit) {
+/// visit(i, places) for every plane i: where in it the largest element of each window stands.
+template <class T, class Visit>
+void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Visit visit) {
     using Place = cpu::NameOf<T>;
     if (x.size(0) * x.size(1) == 0) return;
     const Tile t(windows);
-    const int64_t size = t.tiling.plane(), row = t.row();
+    const int64_t size = t.tiling.plane(), row = t.row(), columns = t.all.columns();
     if (t.in[0] * t.in[1] > std::numeric_limits<Place>::max())
         throw ShapeError(windows.operation, "planes too large: " + to_string(x.shape()));
     // Where there is nothing above −∞ the first place stands for all: in padding, the first one inside.
     Scratch scratch;
     Place* const own = scratch.take<Place>(size + cpu::patch_slack);
-    for (int64_t z = 0; z < row; ++z)
-        own[t.tiling.at(0, z)] = Place(std::clamp<int64_t>(z + t.across.low(), 0, t.in[1] - 1));
-    for (int64_t y = 1; y < size / row; ++y) {
-        const Place top = Place(std::clamp<int64_t>(y + t.down.low(), 0, t.in[0] - 1) * t.in[1]);
-        for (int64_t z = 0; z < row; ++z) own[y * row + z] = own[z] + top;
+    Place* const narrow = scratch.take<Place>(t.height() * columns);
+    for (int64_t y = 0; y < t.height(); ++y) {
+        const int64_t top = std::clamp<int64_t>(y + t.down.low(), 0, t.in[0] - 1) * t.in[1];
+        for (int64_t z = 0, c = t.across.low(); z < row; ++z, ++c)
+            own[t.tiling.at(y, z)] = Place(top + std::clamp<int64_t>(c, 0, t.in[1] - 1));
+        std::copy_n(own + y * row, columns, narrow + y * columns);
     }
     const Passes passes = passes_of(t, windows);
-    for_planes<T>(t, x, [&](int64_t i, T* tile, const cpu::PlaneWalk<T>& walk) {
+    const auto kernel = cpu::convolution_kernels<T>().largest_named;
+    for_planes<T>(t, x, [&](int64_t i, T* tile, cpu::Soon soon) {
         Scratch scratch;
-        Place* const places =
-            passes.size() > 1 ? scratch.take<Place>(size + cpu::patch_slack) : nullptr;
+        Place* const places = scratch.take<Place>(size + cpu::patch_slack);
         const Place* named = own;
-        const auto& kernels = cpu::convolution_kernels<T>();
-        grow<T>(t, passes, tile, [&](const cpu::PlaneWalk<T>& pass) {
-            kernels.largest_named(pass, named, tile, places);
+        const auto pass = [&](const cpu::PlaneWalk<T>& walk, T* out, int64_t out_row) {
+            kernel(walk, named + (walk.tile - tile), out, places + (out - tile), out_row);
             named = places;
-        });
-        start(i);
-        cpu::PlaneWalk<T> last{
-            tile,     0, 1, walk.columns, passes.back().data(), int64_t(passes.back().size()),
-            walk.soon};
-        Place* const found = scratch.take<Place>(walk.columns);
-        for (int64_t r = 0; r < walk.rows; ++r) {
-            kernels.largest_named(last, named, tile, found);
-            visit(i, r, found);
-            last.tile += walk.row_step, named += walk.row_step, last.soon.at += last.soon.each;
-        }
+        };
+        const auto edge = [&](int64_t n) { std::copy_n(narrow, n, places); };
+        pass(grow<T>(t, passes, tile, soon, pass, edge), tile, columns);
+        visit(i, places);
     });
 }
 
@@ -194,12 +213,10 @@ Tensor MaxPool2d::forward(const Attrs& a, std::span<const Tensor> in) {
     visit_floating(x.dtype(), [&]<class T>(T) {
         const Tile t(a);
         const Passes passes = passes_of(t, a);
-        for_planes<T>(t, x, [&](int64_t i, T* tile, cpu::PlaneWalk<T> walk) {
-            const auto& kernels = cpu::convolution_kernels<T>();
-            grow<T>(t, passes, tile,
-                    [&](const cpu::PlaneWalk<T>& pass) { kernels.largest(pass, tile, 0); });
-            walk.offsets = passes.back().data(), walk.taps = int64_t(passes.back().size());
-            kernels.largest(walk, static_cast<T*>(y.raw()) + i * rows * columns, columns);
+        const auto kernel = cpu::convolution_kernels<T>().largest;
+        for_planes<T>(t, x, [&](int64_t i, T* tile, cpu::Soon soon) {
+            kernel(grow<T>(t, passes, tile, soon, kernel, [](int64_t) {}),
+                   static_cast<T*>(y.raw()) + i * rows * columns, columns);
         });
     });
     return y;
@@ -207,15 +224,13 @@ Tensor MaxPool2d::forward(const Attrs& a, std::span<const Tensor> in) {
 
 Tensor MaxPool2d::indices(const Attrs& a, const Tensor& in) {
     const Tensor x = in.contiguous();
-    const int64_t across = a.axis[1].out, windows = a.axis[0].out * across;
+    const int64_t windows = a.axis[0].out * a.axis[1].out;
     Tensor index = Tensor::empty({x.size(0) * x.size(1), windows}, DType::i64);
     int64_t* const to = static_cast<int64_t*>(index.raw());
     visit_floating(x.dtype(), [&]<class T>(T) {
-        for_largest<T>(
-            a, x, [](int64_t) {},
-            [&](int64_t i, int64_t r, const cpu::NameOf<T>* places) {
-                std::copy_n(places, across, to + i * windows + r * across);
-            });
+        for_largest<T>(a, x, [&](int64_t i, const cpu::NameOf<T>* places) {
+            std::copy_n(places, windows, to + i * windows);
+        });
     });
     return index;
 }
@@ -236,13 +251,12 @@ Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotan
         const T* const from = static_cast<const T*>(g.raw());
         T* const to = static_cast<T*>(dx.raw());
         if (pairs) return pair_gradients(a, static_cast<const T*>(x.raw()), from, planes, to);
-        for_largest<T>(
-            a, x, [&](int64_t i) { std::fill_n(to + i * plane, plane, T(0)); },
-            [&](int64_t i, int64_t r, const cpu::NameOf<T>* places) {
-                const T* const row = from + i * windows + r * across.out;
-                T* const into = to + i * plane;
-                for (int64_t c = 0; c < across.out; ++c) into[places[c]] += row[c];
-            });
+        for_largest<T>(a, x, [&](int64_t i, const cpu::NameOf<T>* places) {
+            const T* const of = from + i * windows;
+            T* const into = to + i * plane;
+            std::fill_n(into, plane, T(0));
+            for (int64_t k = 0; k < windows; ++k) into[places[k]] += of[k];
+        });
     });
     return dx;
 }

@@ -67,7 +67,9 @@ TEST_CASE("each window's gradient goes to the first of its largest elements") {
               Windows{{5, 13}, {1, 1}, {2, 6}}, Windows{{3, 3}, {1, 1}, {1, 1}},
               Windows{{1, 64}, {1, 64}, {0, 0}}, Windows{{6, 4}, {1, 2}, {3, 0}},
               Windows{{3, 6}, {2, 3}, {2, 5}}, Windows{{1, 1}, {2, 3}, {0, 0}},
-              Windows{{1, 13}, {1, 13}, {0, 0}}, Windows{{9, 300}, {9, 300}, {2, 40}}})
+              Windows{{1, 13}, {1, 13}, {0, 0}}, Windows{{9, 300}, {9, 300}, {2, 40}},
+              Windows{{12, 1}, {1, 1}, {5, 0}}, Windows{{10, 3}, {3, 1}, {4, 1}},
+              Windows{{15, 5}, {1, 2}, {14, 4}}})
             for (const int64_t rows : {6, 7})
                 for (const int64_t cols : {4, 9, 33, 130, 131, 260}) {
                     if (w.kernel[1] > cols + 2 * w.pads[1]) continue;

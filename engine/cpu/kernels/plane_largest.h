@@ -43,6 +43,7 @@ struct LargestNamed {
     using V = Vec<T>;
     using Int = typename V::Int;
     const PlaneWalk<T>& x;
+    const T* from;
     const cpu::NameOf<T>* names;
     T* tops;
     cpu::NameOf<T>* to;
@@ -52,7 +53,7 @@ struct LargestNamed {
         Int name[n];
         for (int64_t k = 0; k < x.taps; ++k) MERCER_UNROLL for (int j = 0; j < n; ++j) {
                 const int64_t at = x.offsets[k] + c + j * V::lanes;
-                const V v = V::load(x.tile + at);
+                const V v = V::load(from + at);
                 const Int named = Int::load(names + at);
                 if (k == 0)
                     top[j] = v, name[j] = named;
@@ -66,10 +67,13 @@ struct LargestNamed {
     }
 };
 template <class T>
-void largest_named(const PlaneWalk<T>& x, const cpu::NameOf<T>* names, T* tops,
-                   cpu::NameOf<T>* to) {
-    ask(x.soon, 0, 1);
-    across<T>(x.columns, LargestNamed<T>{x, names, tops, to});
+void largest_named(const PlaneWalk<T>& x, const cpu::NameOf<T>* names, T* tops, cpu::NameOf<T>* to,
+                   int64_t out_row) {
+    for (int64_t r = 0; r < x.rows; ++r) {
+        ask(x.soon, r, 1);
+        const int64_t in = r * x.row_step, out = r * out_row;
+        across<T>(x.columns, LargestNamed<T>{x, x.tile + in, names + in, tops + out, to + out});
+    }
 }
 
 // A block of windows at a time, one row after the other, and without branches, for which it is cannot be foretold.
