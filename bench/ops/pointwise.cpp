@@ -51,6 +51,13 @@ void add_thin_rows() {
                    return [x = randn(Key{1, 1}, {n, 3}, dtype),
                            y = randn(Key{1, 2}, shape, dtype)] { benchmark::DoNotOptimize(x * y); };
                });
+    // And one that repeats over a middle axis.
+    add_op(
+        "mul/100000x3x16 by 100000x1x16", {.bytes = elements(7.0 * 100000 * 16)}, [=](DType dtype) {
+            return
+                [x = randn(Key{1, 1}, {100000, 3, 16}, dtype),
+                 y = randn(Key{1, 2}, {100000, 1, 16}, dtype)] { benchmark::DoNotOptimize(x * y); };
+        });
 }
 
 }  // namespace

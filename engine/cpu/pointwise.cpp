@@ -39,23 +39,6 @@ bool run_small(PointwiseFn kernel, int64_t elements, const Shape& shape,
     return true;
 }
 
-/// How an operand of rows too short for a kernel meets it: as it is, or repeated in scratch.
-enum class Thin { as_is, whole_rows, each_element, otherwise };
-Thin thin(int64_t row, int64_t col, int64_t cols) {
-    if ((row == cols && col == 1) || (row == 0 && col == 0)) return Thin::as_is;
-    return row == 0 ? Thin::whole_rows : col == 0 ? Thin::each_element : Thin::otherwise;
-}
-/// rows × cols elements from where an operand that is not as_is has them.
-void spread(Thin how, int64_t rows, int64_t cols, int64_t row, int64_t col, int64_t size,
-            const char* from, char* to) {
-    if (how == Thin::each_element)
-        return copy_plane(size, to, from, {rows, cols, cols, 1, row, 0, false, false});
-    copy_plane(size, to, from, {1, cols, cols, 1, 0, col, false, false});
-    const int64_t all = rows * cols * size;
-    for (int64_t done = cols * size; done < all; done *= 2)
-        std::memcpy(to + done, to, size_t(std::min(done, all - done)));
-}
-
 }  // namespace
 
 void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
@@ -87,19 +70,20 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     }
 
     const int64_t rows = walk.rows();
-    bool is_thin = cols * element < 64 && side >= 64;
-    std::array<Thin, Walk::max_operands> how{};
-    for (size_t k = 0; k < operands; ++k) {
-        how[k] = thin(row_stride[k], col_stride[k], cols);
-        is_thin = is_thin && how[k] != Thin::otherwise;
-    }
+    // Rows too short for a kernel, or blocks of few of them: `along` the axis, as one long row.
+    const bool rows_alone = cols * element < 64 && side >= 64;
+    const int axis = last - (rows_alone ? 1 : 2);
+    const int64_t size = rows_alone ? cols : side * cols, along = axis >= 0 ? walk.shape[axis] : 1;
+    bool is_thin = rows_alone || (size <= 256 && along >= 8);
+    for (size_t k = 0; k < operands; ++k) is_thin = is_thin && col_stride[k] <= 1;
     const int64_t row_bytes = row_stride[operands] * element;
     const auto inputs_end = base.begin() + std::ptrdiff_t(operands);
     int64_t traffic = 0;
     for (const Tensor* t : in) traffic += t->defined() ? t->count() * element : 0;
     for (const Tensor& t : out) traffic += t.defined() ? elements * element : 0;
-    bool stream = streams(traffic) && (rows == 1 || row_bytes % 64 == 0 ||
-                                       (is_thin && (rows == side || side * row_bytes % 64 == 0)));
+    bool stream = streams(traffic) &&
+                  (rows == 1 || row_bytes % 64 == 0 ||
+                   (is_thin && (rows * cols == along * size || along * size * element % 64 == 0)));
     for (size_t k = 0; k < out.size(); ++k)
         stream = stream && reinterpret_cast<uintptr_t>(out_base[k]) % 64 == 0 &&
                  std::find(base.begin(), inputs_end, out_base[k]) == inputs_end;
@@ -122,27 +106,36 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     };
 
     if (is_thin) {
-        // A few lines' worth of rows as one row, so that they begin at lines.
-        const int64_t most = 2048 / cols / 16 * 16, pieces = (side + most - 1) / most;
-        std::array<int64_t, Walk::max_operands> steps, no_rows{};
-        for (size_t k = 0; k < operands; ++k)
-            steps[k] = row_stride[k] != 0 || col_stride[k] != 0 ? 1 : 0;
+        // Whole lines' worth, so that long rows begin at lines; operands that repeat are written out.
+        const int64_t most = std::max<int64_t>(16, 2048 / size / 16 * 16),
+                      pieces = (along + most - 1) / most;
         return parallel_each(
-            rows / side * pieces, grain_for(most * cols * cost / 16), [&](int64_t item) {
-                const int64_t first = item % pieces * most, n = std::min(most, side - first);
+            rows * cols / (size * along) * pieces, grain_for(most * size * cost / 16),
+            [&](int64_t item) {
+                const int64_t first = item / pieces * along + item % pieces * most,
+                              n = std::min(most, along - item % pieces * most);
                 const void* inputs[Walk::max_operands];
                 void* outputs[Walk::max_operands];
-                locate(item / pieces * side + first, 0, inputs, outputs);
+                int64_t steps[Walk::max_operands];
+                constexpr int64_t no_rows[Walk::max_operands] = {};
+                locate(first * (size / cols), 0, inputs, outputs);
                 Scratch scratch;
                 for (size_t k = 0; k < operands; ++k) {
-                    if (!inputs[k] || how[k] == Thin::as_is) continue;
-                    char* const to = scratch.take<char>(n * cols * element);
-                    spread(how[k], n, cols, row_stride[k], col_stride[k], element,
-                           static_cast<const char*>(inputs[k]), to);
+                    const int64_t step = walk.strides[k][axis], row = row_stride[k],
+                                  col = col_stride[k], once = step == 0 ? 1 : n;
+                    steps[k] = step != 0 || row != 0 || col != 0;
+                    const bool dense = step == size && col == 1 && (rows_alone || row == cols);
+                    if (!inputs[k] || !steps[k] || dense) continue;
+                    char* const to = scratch.take<char>(n * size * element);
+                    copy_plane(element, to, inputs[k],
+                               {rows_alone ? once : side, cols, cols, 1, row, col, false, false,
+                                rows_alone ? 1 : once, size, step});
+                    for (int64_t done = once; done < n; done *= 2)
+                        std::memcpy(to + done * size * element, to,
+                                    size_t(std::min(done, n - done) * size * element));
                     inputs[k] = to;
                 }
-                kernel(
-                    {1, n * cols, inputs, no_rows.data(), steps.data(), outputs, 0, state, stream});
+                kernel({1, n * size, inputs, no_rows, steps, outputs, 0, state, stream});
             });
     }
     if (rows == 1 && cols <= piece) return block(0, 1, 0, cols);

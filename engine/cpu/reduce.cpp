@@ -294,7 +294,7 @@ std::array<Tensor, 2> moments(const Tensor& x, unsigned axes, bool with_mean) {
         const T(*const mean)[2] = static_cast<const T(*)[2]>(near.raw());
         const double tail = double(n - (chunks - 1) * variance_chunk);
         const auto size = [&](int64_t c) {
-            return (c + 1) % chunks ? double(variance_chunk) : tail;
+            return chunks > 1 && (c + 1) % chunks ? double(variance_chunk) : tail;
         };
         parallel_each(results, grain_for(2 * pieces), [&](int64_t k) {
             const T* const p = part + k * pieces;
