@@ -65,6 +65,13 @@ void add_ops_rows() {
         "softmax of short rows", 2, 3, 0, [](const Vars& x) { return softmax(x[0]); },
         "turning rows into registers", {}, short_rows);
     add("logsumexp", 1, 2, 0, [](const Vars& x) { return logsumexp(x[0], {-1}); });
+    add(
+        "logsumexp over axis 1", 1, 2, 0, [](const Vars& x) { return logsumexp(x[0], {1}); }, "",
+        {}, planes);
+    // Of each row the result, its largest element and its sum.
+    add("logsumexp of short rows", 1 + 3.0 / 8, 2 + 3.0 / 8, 0,
+        [](const Vars& x) { return logsumexp(x[0], {-1}); }, "turning rows into registers", {},
+        {rows * columns / 8, 8});
     add("cross_entropy", 1, 2, 0, [ids](const Vars& x) { return cross_entropy(x[0], ids); });
     add(
         "sparsemax", 2, 3, 0, [](const Vars& x) { return sparsemax(x[0]); },

@@ -21,7 +21,9 @@ struct LogitsTable {
     /// dx = g − exp(y)·Σ g, and 0 where y = −∞.
     void (*log_softmax_backward[2])(const void* y, const void* g, void* dx, int64_t rows, int64_t n,
                                     bool stream);
-    /// The same two of the columns of dense tiles, n × columns, in rows of at most 4096 bytes.
+    /// The same of the columns of dense tiles, n × columns, in rows of at most 4096 bytes: without total.
+    void (*sums_tile[2])(const void* x, void* top, void* sum, void* log_sum, int64_t n,
+                         int64_t columns);
     void (*log_softmax_tile[2])(const void* x, void* y, int64_t n, int64_t columns);
     void (*log_softmax_backward_tile[2])(const void* y, const void* g, void* dx, int64_t n,
                                          int64_t columns);

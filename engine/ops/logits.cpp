@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/logits_table.h"
@@ -44,13 +45,20 @@ std::array<Tensor, 3> LogSumExp::forward(const Attrs& attrs, std::span<const Ten
     const OperationScope scope(name, in);
     require_floating(name, in[0]);
     const AxesLast t(in[0].shape(), attrs.axes);
-    const Tensor x = t.last(in[0]).contiguous(), top = Tensor::empty({t.rows}, x.dtype()),
-                 sum = Tensor::empty({t.rows}, x.dtype()),
-                 log_sum = Tensor::empty({t.rows}, x.dtype());
-    const auto kernel = logits_table().sums[x.dtype() == DType::f64];
-    for_rows(t.rows, t.n, [&](int64_t r, int64_t rows) {
-        kernel(at(x, r * t.n), at(top, r), at(sum, r), at(log_sum, r), nullptr, rows, t.n);
-    });
+    const DType dtype = in[0].dtype();
+    const Tensor top = Tensor::empty({t.rows}, dtype), sum = Tensor::empty({t.rows}, dtype),
+                 log_sum = Tensor::empty({t.rows}, dtype);
+    const int axis = std::countr_zero(attrs.axes);
+    if (std::has_single_bit(attrs.axes) && by_tiles(in[0], axis, 16)) {
+        over_tiles(Tiling(in[0], axis, 1), 1, logits_table().sums_tile[dtype == DType::f64],
+                   std::array{in[0].contiguous()}, std::array{top, sum, log_sum});
+    } else {
+        const Tensor x = t.last(in[0]).contiguous();
+        const auto kernel = logits_table().sums[dtype == DType::f64];
+        for_rows(t.rows, t.n, [&](int64_t r, int64_t rows) {
+            kernel(at(x, r * t.n), at(top, r), at(sum, r), at(log_sum, r), nullptr, rows, t.n);
+        });
+    }
     const Shape kept = kept_shape(in[0].shape(), attrs.axes);
     return {finished(reshape(top + log_sum, kept), attrs), top, sum};
 }
@@ -68,7 +76,7 @@ Tensor LogSoftmax::forward(const Attrs& attrs, std::span<const Tensor> in) {
     require_floating(name, in[0]);
     const auto& table = logits_table();
     const bool wide = in[0].dtype() == DType::f64;
-    return along(attrs.axis, true, table.log_softmax[wide], table.log_softmax_tile[wide], in[0]);
+    return along(attrs.axis, 24, table.log_softmax[wide], table.log_softmax_tile[wide], in[0]);
 }
 
 Tensor LogSoftmax::backward(const Attrs& attrs, const Tensor& y, const Tensor& g) {
@@ -77,7 +85,7 @@ Tensor LogSoftmax::backward(const Attrs& attrs, const Tensor& y, const Tensor& g
     const bool wide = y.dtype() == DType::f64;
     const bool stream = streams(y, 3);
     return along(
-        attrs.axis, false, [&](auto... args) { table.log_softmax_backward[wide](args..., stream); },
+        attrs.axis, 0, [&](auto... args) { table.log_softmax_backward[wide](args..., stream); },
         table.log_softmax_backward_tile[wide], y, g);
 }
 

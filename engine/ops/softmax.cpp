@@ -14,7 +14,7 @@ Tensor Softmax::forward(const Attrs& attrs, std::span<const Tensor> x) {
     require_floating(name, x[0]);
     const auto& table = softmax_table();
     const bool wide = x[0].dtype() == DType::f64;
-    return along(attrs.axis, true, table.forward[wide], table.forward_tile[wide], x[0]);
+    return along(attrs.axis, 24, table.forward[wide], table.forward_tile[wide], x[0]);
 }
 
 Tensor Softmax::backward(const Attrs& attrs, const Tensor& y, const Tensor& g) {
@@ -24,7 +24,7 @@ Tensor Softmax::backward(const Attrs& attrs, const Tensor& y, const Tensor& g) {
     // A gradient's rows may go past the caches; not the result's, which the derivative reads.
     const bool stream = streams(y, 3) && y.size(attrs.axis) * int64_t(size_of(y.dtype())) % 64 == 0;
     return along(
-        attrs.axis, false, [&](auto... args) { table.backward[wide](args..., stream); },
+        attrs.axis, 0, [&](auto... args) { table.backward[wide](args..., stream); },
         table.backward_tile[wide], y, g);
 }
 

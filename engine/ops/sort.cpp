@@ -84,21 +84,12 @@ std::array<Tensor, 2> sort_columns(const Kernels& kernels, const Tensor& in, int
     const int64_t n = std::exchange(shape[axis], k);
     const std::array<Tensor, 2> out{want_values ? Tensor::empty(shape, x.dtype()) : Tensor(),
                                     Tensor::empty(shape, DType::i64)};
-    const Tiling tiling(x, axis, 4);
-    Tiling values = tiling, indices = tiling;
-    values.n = indices.n = k, indices.size = 8;
-    parallel_each(tiling.count, grain_for(n * tiling.width * tiling.planes * 2), [&](int64_t t) {
-        const auto tile = tiling.tile(t);
-        const int64_t columns = tile.columns();
-        Scratch scratch;
-        char* const from = scratch.take<char>(n * columns * tiling.size);
-        char* const to = want_values ? scratch.take<char>(k * columns * tiling.size) : nullptr;
-        int64_t* const at = scratch.take<int64_t>(k * columns);
-        tiling.read(tile, x, from);
-        kernels.columns(from, n, columns, k, descending, to, at);
-        if (to) values.write(values.tile(t), to, out[0]);
-        indices.write(indices.tile(t), reinterpret_cast<const char*>(at), out[1]);
-    });
+    over_tiles(
+        Tiling(x, axis, 4), 8,
+        [&](char* from, char* to, char* at, int64_t, int64_t columns) {
+            kernels.columns(from, n, columns, k, descending, to, reinterpret_cast<int64_t*>(at));
+        },
+        std::array{x}, out);
     return out;
 }
 

@@ -30,72 +30,76 @@ struct Tiling {
     }
 
     struct Tile {
-        int64_t first, width, planes;  // its first element
+        int64_t o, i, width, planes;  // its first line
         int64_t columns() const { return width * planes; }
     };
     Tile tile(int64_t k) const {
         const int64_t i = k % pieces * width, o = k / pieces * planes;
-        return {o * n * inner + i, std::min(width, inner - i), std::min(planes, outer - o)};
+        return {o, i, std::min(width, inner - i), std::min(planes, outer - o)};
     }
+    /// Of t's lines: n, or one where t holds what there is one of for each.
+    int64_t length(const Tensor& t) const { return t.count() / (outer * inner); }
     /// Runs shorter than that are transposed with the lines: a tile's columns may have any order.
     bool turned() const { return inner < 16; }
-    void read(const Tile& t, const Tensor& x, char* to) const {
-        const int64_t columns = t.columns();
-        cpu::copy_plane(
-            size, to, at(x, t.first),
-            turned() ? cpu::Plane{n * inner, t.planes, t.planes, 1, 1, n * inner, true, false}
-                     : cpu::Plane{n, t.width, columns, 1, inner, 1, false, false, t.planes, t.width,
-                                  n * inner});
+    /// Of a dense matrix the transpose, rows × cols.
+    static cpu::Plane transpose(int64_t rows, int64_t cols) {
+        if (rows == 1 || cols == 1) return {1, rows * cols, 0, 1, 0, 1, false, false};
+        return {rows, cols, cols, 1, 1, rows, true, false};
     }
-    void write(const Tile& t, const char* from, const Tensor& y) const {
-        const int64_t columns = t.columns();
-        cpu::copy_plane(
-            size, at(y, t.first), from,
-            turned() ? cpu::Plane{t.planes, n * inner, n * inner, 1, 1, t.planes, true, false}
-                     : cpu::Plane{n, t.width, inner, 1, columns, 1, false, stream, t.planes,
-                                  n * inner, t.width});
+    /// A tile from x, or back to it.
+    void copy(const Tile& t, const Tensor& x, char* tile, bool back) const {
+        const int64_t m = length(x), each = m * inner, columns = t.columns(), w = t.width;
+        const cpu::Plane p =
+            turned() ? (back ? transpose(t.planes, each) : transpose(each, t.planes))
+            : back   ? cpu::Plane{m, w, inner, 1, columns, 1, false, stream, t.planes, each, w}
+                     : cpu::Plane{m, w, columns, 1, inner, 1, false, false, t.planes, w, each};
+        char* const there = at(x, t.o * each + t.i);
+        cpu::copy_plane(int64_t(size_of(x.dtype())), back ? there : tile, back ? tile : there, p);
     }
 };
 
 /// Whether lines of x along `axis` go by tiles: not where rows of the last axis, or what becomes rows
-/// without a copy, do as well; with `short_rows` those of at most 24 elements too.
-inline bool by_tiles(const Tensor& x, int axis, bool short_rows) {
+/// without a copy, do as well; those of at most `short_rows` elements too.
+inline bool by_tiles(const Tensor& x, int axis, int64_t short_rows) {
     const int64_t n = x.shape()[axis];
     if (n == 0 || x.count() < 256 || n * int64_t(size_of(x.dtype())) > 8192) return false;
-    if (exchanged(x, axis).is_contiguous()) return short_rows && n <= 24 && axis == x.rank() - 1;
+    if (exchanged(x, axis).is_contiguous()) return n <= short_rows && axis == x.rank() - 1;
     return true;
 }
 
-/// kernel(a tile of each x, its own, n, columns), of lines along `axis`.
+/// kernel(a tile of each x, of each y, n, columns), of dense tensors; nullptr of a y that is absent.
+template <class Kernel, size_t in, size_t out>
+void over_tiles(const Tiling& tiling, int64_t cost, Kernel kernel, const std::array<Tensor, in>& x,
+                const std::array<Tensor, out>& y) {
+    const int64_t grain = grain_for(tiling.n * tiling.width * tiling.planes * cost / 4);
+    parallel_each(tiling.count, grain, [&](int64_t k) {
+        const auto tile = tiling.tile(k);
+        Scratch scratch;
+        std::array<char*, in + out> of{};
+        for (size_t i = 0; i < in + out; ++i) {
+            const Tensor& t = i < in ? x[i] : y[i - in];
+            if (t.defined())
+                of[i] = scratch.take<char>(tiling.length(t) * tile.columns() *
+                                           int64_t(size_of(t.dtype())));
+            if (i < in) tiling.copy(tile, t, of[i], false);
+        }
+        std::apply([&](auto*... p) { kernel(p..., tiling.n, tile.columns()); }, of);
+        for (size_t i = 0; i < out; ++i)
+            if (y[i].defined()) tiling.copy(tile, y[i], of[in + i], true);
+    });
+}
+/// The result of such a kernel, like each x; of lines along `axis`.
 template <class Kernel, class... X>
 Tensor along_tiles(int axis, Kernel kernel, const X&... x) {
-    const std::array<Tensor, sizeof...(X)> in{x.contiguous()...};
+    const std::array in{x.contiguous()...};
     const Tensor out = Tensor::empty(in[0].shape(), in[0].dtype());
-    const Tiling tiling(out, axis, sizeof...(X) + 1);
-    parallel_each(
-        tiling.count, grain_for(tiling.n * tiling.width * tiling.planes / 4), [&](int64_t k) {
-            const auto tile = tiling.tile(k);
-            Scratch scratch;
-            const auto room = [&](const Tensor&) {
-                return scratch.take<char>(tiling.n * tile.columns() * tiling.size);
-            };
-            std::apply(
-                [&](const auto&... t) {
-                    const std::array<char*, sizeof...(X)> of{room(t)...};
-                    char* const to = room(out);
-                    size_t i = 0;
-                    (tiling.read(tile, t, of[i++]), ...);
-                    std::apply([&](auto*... p) { kernel(p..., to, tiling.n, tile.columns()); }, of);
-                    tiling.write(tile, to, out);
-                },
-                in);
-        });
+    over_tiles(Tiling(out, axis, sizeof...(X) + 1), 1, kernel, in, std::array{out});
     return out;
 }
 
 /// along_rows(axis, rows, x…), or by tiles: the same bits.
 template <class Rows, class Kernel, class... X>
-Tensor along(int axis, bool short_rows, Rows rows, Kernel kernel, const X&... x) {
+Tensor along(int axis, int64_t short_rows, Rows rows, Kernel kernel, const X&... x) {
     const std::array<Tensor, sizeof...(X)> given{x...};
     return by_tiles(given[0], axis, short_rows) ? along_tiles(axis, kernel, x...)
                                                 : along_rows(axis, rows, x...);

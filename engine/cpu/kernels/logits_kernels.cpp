@@ -107,10 +107,9 @@ void log_softmax_backward(const void* y_rows, const void* g_rows, void* to, int6
     if (stream) stream_fence();
 }
 
-template <class T>
-void log_softmax_tile(const void* from, void* to, int64_t n, int64_t columns) {
-    const T* const x = static_cast<const T*>(from);
-    T* const y = static_cast<T*>(to);
+/// body(c, count, top, sum) for a tile's columns: exp_sum() of each.
+template <class T, class Body>
+MERCER_INLINE void sums_of_columns(const T* x, int64_t n, int64_t columns, Body body) {
     T tops[4096 / sizeof(T)], sums[tile_sums<T>];
     for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
         largest_of_columns(x + c, n, columns, count).store(tops + c);
@@ -119,9 +118,9 @@ void log_softmax_tile(const void* from, void* to, int64_t n, int64_t columns) {
         return plus_exp(part, v - finite_top(Vec<T>::load(tops + c)));
     });
     for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
-        const Vec<T> zero(T(0)), most = Vec<T>::load(tops + c), top = finite_top(most);
+        const Vec<T> most = Vec<T>::load(tops + c);
         Vec<T> sum = load(sums + c, count, T(1));
-        sum = select(most == -infinity<T>() && sum == sum, zero, sum);
+        sum = select(most == -infinity<T>() && sum == sum, Vec<T>(T(0)), sum);
         if (any(most == infinity<T>())) [[unlikely]] {
             Vec<T> seen = most;
             for (int64_t i = c; i < n * columns; i += columns) {
@@ -130,9 +129,27 @@ void log_softmax_tile(const void* from, void* to, int64_t n, int64_t columns) {
             }
             sum = select(most == infinity<T>(), seen, sum);
         }
-        const Vec<T> log_sum = select(sum == zero, zero, log(sum));
+        body(c, count, finite_top(most), sum);
+    });
+}
+
+template <class T>
+void sums_tile(const void* x, void* tops, void* sums, void* log_sums, int64_t n, int64_t columns) {
+    sums_of_columns(static_cast<const T*>(x), n, columns,
+                    [&](int64_t c, int count, Vec<T> top, Vec<T> sum) MERCER_STEP {
+                        store(top, static_cast<T*>(tops) + c, count);
+                        store(sum, static_cast<T*>(sums) + c, count);
+                        store(log(sum), static_cast<T*>(log_sums) + c, count);
+                    });
+}
+
+template <class T>
+void log_softmax_tile(const void* from, void* to, int64_t n, int64_t columns) {
+    const T* const x = static_cast<const T*>(from);
+    sums_of_columns(x, n, columns, [&](int64_t c, int count, Vec<T> top, Vec<T> sum) MERCER_STEP {
+        const Vec<T> zero(T(0)), log_sum = select(sum == zero, zero, log(sum));
         for (int64_t i = c; i < n * columns; i += columns)
-            store((load(x + i, count, T(0)) - top) - log_sum, y + i, count);
+            store((load(x + i, count, T(0)) - top) - log_sum, static_cast<T*>(to) + i, count);
     });
 }
 
@@ -158,6 +175,7 @@ extern const cpu::LogitsTable logits_table = {
     {gradient<float>, gradient<double>},
     {log_softmax<float>, log_softmax<double>},
     {log_softmax_backward<float>, log_softmax_backward<double>},
+    {sums_tile<float>, sums_tile<double>},
     {log_softmax_tile<float>, log_softmax_tile<double>},
     {log_softmax_backward_tile<float>, log_softmax_backward_tile<double>}};
 
