@@ -33,11 +33,12 @@ void add(const std::string& name, double flops, const Shape& a, const Shape& b, 
 void add_ops_linalg() {
     const double n = 1024, n3 = n * n * n, small = 4096 * 16.0 * 16 * 16;
     const Shape big{1024, 1024}, many{4096, 16, 16};
+    const char* const waiting = "fma, in steps that wait for one another";
     const auto factor = [](const Tensor& a, const Tensor&) { return cholesky(a); };
     for (const Shape& shape : {big, Shape{2048, 2048}}) {
         const double order = double(shape[0]), flops = order * order * order / 3;
         const std::string size = std::to_string(shape[0]);
-        const char* const bound = shape == big ? "fma, in steps that wait for one another" : "";
+        const char* const bound = shape == big ? waiting : "";
         add("cholesky/" + size, flops, shape, {1}, true, factor, bound);
         add(
             "logdet/" + size, flops, shape, {1}, true,
@@ -65,19 +66,22 @@ void add_ops_linalg() {
         [](const Tensor& a, const Tensor& b) { return solve(a, b); });
     add("solve_spd/1024", n3 / 3 + 2 * n3, big, big, true,
         [](const Tensor& a, const Tensor& b) { return solve_spd(a, b); });
-    add("inverse/1024", 2 * n3, big, {1}, false,
-        [](const Tensor& a, const Tensor&) { return inverse(a); });
+    add(
+        "inverse/1024", 2 * n3, big, {1}, false,
+        [](const Tensor& a, const Tensor&) { return inverse(a); }, waiting);
     for (const auto& [a, b] : {std::pair{Shape{512, 512}, Shape{512, 1}},
                                std::pair{Shape{100, 64, 64}, Shape{100, 64, 64}}}) {
         const double order = double(a.back()), all = double(count(a)) * order;
         const auto tape = std::make_shared<Tape>();
-        add(a.rank() == 2 ? "solve/512x1 fwdbwd" : "solve/100x64x64 fwdbwd",
+        add(
+            a.rank() == 2 ? "solve/512x1 fwdbwd" : "solve/100x64x64 fwdbwd",
             2 * all / 3 + 6 * double(count(b)) * order, a, b, false,
             [tape](const Tensor& x, const Tensor& y) {
                 tape->reset();
                 const Var v[] = {tape->watch(x), tape->watch(y)};
                 return tape->gradient(solve(v[0], v[1]), v, {.cotangents = {y}});
-            });
+            },
+            waiting);
     }
     const auto eigen = [](const Tensor& a, const Tensor&) { return eigh(a).first; };
     for (const Shape& shape : {Shape{256, 256}, big, Shape{512, 64, 64}, many}) {
