@@ -2,8 +2,10 @@
 // channel as by itself, and sums over shifted planes.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "autograd/functions.h"
 #include "autograd/tape.h"
@@ -161,33 +163,38 @@ TEST_CASE("gradients of depthwise weights are sums over shifted planes, of taps 
 }
 
 TEST_CASE("gradients of a line's weights are the same for any threads and on any instruction set") {
+    std::vector<std::array<int64_t, 3>> lines;
     for (const int64_t columns : {127, 128, 300, 1000})
-        for (const int64_t taps : {1, 5, 63, 64, 70, 129, 251}) {
-            CAPTURE(columns);
-            CAPTURE(taps);
-            const Tensor x = randn(Key{8, 10}, {2, 2, columns + taps - 1}, DType::f64),
-                         w = randn(Key{8, 11}, {2, 1, taps}, DType::f64),
-                         u = randn(Key{8, 12}, {2, 2, columns}, DType::f64);
-            Tensor first;
-            on_every_isa([&] {
-                for (const int threads : {1, 2, 5}) {
-                    set_thread_count(threads);
-                    Tape tape;
-                    const Var v = tape.watch(w),
-                              y = conv1d(Var(x), v, Var(), 1, Padding::valid, 1, 2);
-                    const Tensor slope = tape.gradient(y, {v}, {.cotangents = {u}})[0];
-                    if (first.defined())
-                        CHECK(difference(slope, first) == "");
-                    else
-                        first = slope;
-                }
-            });
-            for (int64_t k = 0; k < taps; ++k) {
-                const Tensor want = sum(slice(x, 2, k, k + columns) * u, {0, 2}),
-                             got = reshape(slice(first, 2, k, k + 1), {2});
-                CHECK(max(abs(got - want)).item<double>() < 1e-11);
+        for (const int64_t taps : {1, 5, 63, 64, 70, 129, 251}) lines.push_back({columns, taps, 1});
+    // The last tap lies so far from the first as if all lay side by side.
+    lines.insert(lines.end(), {{129, 258, 4}, {128, 383, 3}, {129, 132, 130}});
+    for (const auto& [columns, taps, stride] : lines) {
+        CAPTURE(columns);
+        CAPTURE(taps);
+        const int64_t reach = (columns - 1) * stride + 1;
+        const Tensor x = randn(Key{8, 10}, {2, 2, reach + taps - 1}, DType::f64),
+                     w = randn(Key{8, 11}, {2, 1, taps}, DType::f64),
+                     u = randn(Key{8, 12}, {2, 2, columns}, DType::f64);
+        Tensor first;
+        on_every_isa([&] {
+            for (const int threads : {1, 2, 5}) {
+                set_thread_count(threads);
+                Tape tape;
+                const Var v = tape.watch(w),
+                          y = conv1d(Var(x), v, Var(), stride, Padding::valid, 1, 2);
+                const Tensor slope = tape.gradient(y, {v}, {.cotangents = {u}})[0];
+                if (first.defined())
+                    CHECK(difference(slope, first) == "");
+                else
+                    first = slope;
             }
+        });
+        for (int64_t k = 0; k < taps; ++k) {
+            const Tensor want = sum(slice(x, 2, k, k + reach, stride) * u, {0, 2}),
+                         got = reshape(slice(first, 2, k, k + 1), {2});
+            CHECK(max(abs(got - want)).item<double>() < 1e-11);
         }
+    }
 }
 
 TEST_CASE("strides of any size, and kernels over no planes, cost what their outputs do") {

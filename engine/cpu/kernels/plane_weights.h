@@ -92,7 +92,9 @@ void correlate_weights(const PlaneWalk<T>& x, const T* g, int64_t g_row, T* lane
     if (x.lag) return weights_down(x, x.taps / x.lag, 0, x.lag, g, g_row, lanes);
     PlaneWalk<T> rest = x;
     constexpr int64_t n = canonical_lanes;
-    if (x.rows == 1 && x.columns >= 2 * n && x.offsets[x.taps - 1] - x.offsets[0] == x.taps - 1) {
+    // Side by side, and not by chance that far from first to last, as by remainders of a stride.
+    const auto away = [&](int64_t k) { return k == 0 || x.offsets[k] - x.offsets[0] == k; };
+    if (x.rows == 1 && x.columns >= 2 * n && away(x.taps > 1) && away(x.taps - 1)) {
         // A line is a plane of rows one below the other, and so are its taps.
         const int64_t rows = x.columns / n, whole = x.taps / n, more = x.taps % n;
         const PlaneWalk<T> plane{x.tile, n, rows, n, x.offsets, x.taps, {}, n};
