@@ -67,7 +67,8 @@ bool correlate_channels(const Correlation<T>& x) {
     const int64_t left = x.across.low(), row = x.across.count + x.across.high() - left,
                   blocks = (x.groups + lanes - 1) / lanes, *const u = x.down.offset.data(),
                   *const v = x.across.offset.data();
-    if ((taps + down + rows * row + plane) * lanes * int64_t(sizeof(T)) > caches().l2 / 2)
+    if (blocks * x.batch < thread_count() ||
+        (taps + down + rows * row + plane) * lanes * int64_t(sizeof(T)) > caches().l2 / 2)
         return false;
     parallel_for(blocks * x.batch, grain_for(x.plane() * taps), [&](int64_t begin, int64_t end) {
         Scratch scratch;
