@@ -74,7 +74,7 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     const bool rows_alone = cols * element < 64 && side >= 64;
     const int axis = last - (rows_alone ? 1 : 2);
     const int64_t size = rows_alone ? cols : side * cols, along = axis >= 0 ? walk.shape[axis] : 1;
-    bool is_thin = rows_alone || (size <= 256 && along >= 8);
+    bool is_thin = rows_alone || (size * element <= 1024 && along >= 8);
     for (size_t k = 0; k < operands; ++k) is_thin = is_thin && col_stride[k] <= 1;
     const int64_t row_bytes = row_stride[operands] * element;
     const auto inputs_end = base.begin() + std::ptrdiff_t(operands);

@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 #include "engine/functions.h"
 #include "engine/random.h"
+#include "tests/support/bits.h"
+#include "tests/support/every_isa.h"
 
 using namespace mercer;
 
@@ -91,4 +93,21 @@ TEST_CASE("nothing has no variance") {
     for (const Shape& shape : {Shape{3, 0}, Shape{0, 3}})
         CHECK(all(isnan(var(Tensor::zeros(shape), {shape[0] == 0 ? 0 : 1}, 0))).item<bool>());
     CHECK(var(Tensor::zeros({0, 4}), {1}).shape() == Shape{0});
+}
+
+TEST_CASE("variances whose mean leaves the range are the same on any instruction set") {
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const int64_t n : {33, 44, 64, 100}) {
+            CAPTURE(n);
+            // The elements that the first guess of the mean is made of are none of the large ones.
+            Tensor wide = Tensor::full({n}, dtype == DType::f32 ? 2e37 : 1e307, DType::f64);
+            for (int64_t i = 0; i < n; i += n / 8) wide.mutable_data<double>()[i] = 0;
+            const Tensor x = cast(broadcast_to(wide, {3, n}), dtype);
+            Tensor first;
+            on_every_isa([&] {
+                const Tensor got = var(x, {1});
+                if (first.defined()) CHECK(difference(got, first) == "");
+                first = got;
+            });
+        }
 }

@@ -50,7 +50,9 @@ struct Results {
 template <class T>
 MERCER_INLINE Vec<T> deviation(const T* x, int count, Vec<T> p, Vec<T> m) {
     if (count == Vec<T>::lanes) return Vec<T>::load(x) - p - m;
-    return (load(x, count, T(0)) - p - m) * Vec<T>::load(ones<T>, count, T(0));
+    // Not a product: beyond `count` p + m may be infinite.
+    return select(Vec<T>::load(ones<T>, count, T(0)) == Vec<T>(T(1)), load(x, count, T(0)) - p - m,
+                  Vec<T>(T(0)));
 }
 
 // Two passes: while a run's squares are summed from cache, memory brings the next run for its mean.
