@@ -37,6 +37,7 @@ struct PlaneWalk {
     Soon soon = {};  // the plane to be copied next
     int64_t lag =
         0;  // so many taps are a row, which the next row of outputs has where this one has the next; 0: no such rows
+    Soon soon_g = {};  // the plane of a gradient to be met next
 };
 
 /// Planes of as many channels as a register has lanes: output (r, c) reads (r + down[i], c + across[j]), zeros outside.

@@ -31,12 +31,19 @@ void plane_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
                       block = std::min(most, end - begin);
         T* const lanes = scratch.take<T>(block * sums);
         const int64_t rows = all.rows(), columns = all.columns(), lag = down.lag(across);
-        const PlaneWalk<T> walk{tile, tiling.row_step(), rows, columns, offsets + k, taps, {}, lag};
+        PlaneWalk<T> walk{tile, tiling.row_step(), rows, columns, offsets + k, taps, {}, lag};
         for (int64_t from = begin; from < end; from += block) {
             const int64_t count = std::min(block, end - from);
             std::fill_n(lanes, count * sums, T(0));
+            const auto at = [&](int64_t i) { return i / count * s.groups + from + i % count; };
             for (int64_t i = 0; i < s.batch * count; ++i) {
-                const int64_t plane = i / count * s.groups + from + i % count;
+                const int64_t plane = at(i);
+                const T* const next = i + 1 < s.batch * count ? x + at(i + 1) * s.in() : nullptr;
+                walk.soon = tiling.soon(next, s.batch * s.groups, rows);
+                walk.soon_g = walk.soon.each
+                                  ? Soon{reinterpret_cast<const char*>(y + at(i + 1) * s.out()),
+                                         columns * int64_t(sizeof(T))}
+                                  : Soon();
                 tiling.fill(x + plane * s.in(), 1, T(0), tile);
                 convolution_kernels<T>().correlate_weights(walk, y + plane * s.out(), columns,
                                                            lanes + i % count * sums);

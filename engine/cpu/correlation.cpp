@@ -67,7 +67,9 @@ bool correlate_channels(const Correlation<T>& x) {
     const int64_t left = x.across.low(), row = x.across.count + x.across.high() - left,
                   blocks = (x.groups + lanes - 1) / lanes, *const u = x.down.offset.data(),
                   *const v = x.across.offset.data();
-    if (blocks * x.batch < thread_count() ||
+    // Lanes of channels that are kept, against those of columns, of which a row may fill its registers.
+    const int64_t count = x.across.count, registers = (count + lanes - 1) / lanes;
+    if (16 * count * blocks >= 15 * x.groups * registers || blocks * x.batch < thread_count() ||
         (taps + down + rows * row + plane) * lanes * int64_t(sizeof(T)) > caches().l2 / 2)
         return false;
     parallel_for(blocks * x.batch, grain_for(x.plane() * taps), [&](int64_t begin, int64_t end) {

@@ -46,8 +46,15 @@ struct TapsDown {
         const int64_t rows = x.rows, row_step = x.row_step;
         const T* row = x.tile + c;
         gradient += c;
+        // These columns' share of the planes to come, asked for with the first taps.
+        cpu::Soon soon[2] = {x.soon, x.soon_g};
+        for (cpu::Soon& s : soon)
+            s = k > 0 ? cpu::Soon()
+                      : cpu::Soon{s.at + rows * s.each * c / x.columns,
+                                  s.each * V::lanes / x.columns};
         const auto next = [&](auto first, auto last, bool more) MERCER_STEP {
             if (more) g[0] = load(gradient);
+            for (cpu::Soon& s : soon) ask(s, 0, 1), s.at += s.each;
             meet<first.value, last.value>(row, load);
             gradient += g_row;
             row += row_step;
@@ -80,7 +87,12 @@ template <class T>
 void weights_down(const PlaneWalk<T>& x, int64_t rows, int64_t begin, int64_t end, const T* g,
                   int64_t g_row, T* lanes) {
     constexpr int most = Vec<T>::lanes * sizeof(T) < 64 ? 3 : 4;  // of 16 registers, and of 32
-    in_parts<most>(rows, x.rows < most ? x.rows : most, [&](int64_t y, auto down) MERCER_STEP {
+    const auto limit = [&](int64_t n) { return x.rows < n ? x.rows : n; };
+    if (x.lag == 1)
+        return in_parts<2 * most>(rows, limit(2 * most), [&](int64_t y, auto down) MERCER_STEP {
+            taps_down<T, down.value, 1>(x, y, g, g_row, lanes);
+        });
+    in_parts<most>(rows, limit(most), [&](int64_t y, auto down) MERCER_STEP {
         constexpr int wide = down.value > 1 ? most : 8;  // whose addresses the compiler keeps
         in_parts<wide>(end - begin, wide, [&](int64_t z, auto across) MERCER_STEP {
             taps_down<T, down.value, across.value>(x, y * x.lag + begin + z, g, g_row, lanes);
