@@ -6,7 +6,6 @@
 
 #include "autograd/call_bind.h"
 #include "autograd/functions.h"
-#include "engine/shown.h"
 
 namespace mercer {
 namespace binding {
@@ -37,7 +36,7 @@ double number(std::string_view text) {
     double x = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
     if (error != std::errc{} || end != text.data() + text.size())
-        throw ValueError("ops.def", "'" + std::string(text) + "' is no number");
+        throw ValueError("ops.def", "'", text, "' is no number");
     return x;
 }
 
@@ -59,12 +58,12 @@ Attribute parse_default(std::string_view text, const std::string& type) {
 DType dtype_named(const std::string& name) {
     for (int t = 0; t < dtypes; ++t)
         if (name_of(DType(t)) == name) return DType(t);
-    throw ValueError("call", "'" + name + "' is no dtype; use f32, f64, i32, i64, bool or bf16");
+    throw ValueError("call", "'", name, "' is no dtype; use f32, f64, i32, i64, bool or bf16");
 }
 
 size_t choice_named(const std::string& name, std::span<const std::string_view> names) {
     const auto at = std::find(names.begin(), names.end(), name);
-    if (at == names.end()) throw ValueError("call", "'" + name + "' is not among the choices");
+    if (at == names.end()) throw ValueError("call", "'", name, "' is not among the choices");
     return size_t(at - names.begin());
 }
 
@@ -72,9 +71,8 @@ void read_signature(std::string_view name, std::string_view signature,
                     std::vector<Parameter>& parameters) {
     const auto parts = split(signature, ',');
     if (parts.size() != parameters.size())
-        throw ValueError(
-            "ops.def", std::string(name) + ": the signature names " + std::to_string(parts.size()) +
-                           " parameters, the function takes " + std::to_string(parameters.size()));
+        throw ValueError("ops.def", name, ": the signature names ", parts.size(),
+                         " parameters, the function takes ", parameters.size());
     for (size_t i = 0; i < parts.size(); ++i) {
         Parameter& p = parameters[i];
         std::string_view text = parts[i];
@@ -157,12 +155,12 @@ bool within(const std::string& range, double x) {
 
 Attribute converted(std::string_view name, const Parameter& p, const Attribute& given) {
     const auto wrong = [&]() -> ValueError {
-        return ValueError(name, "attribute '" + p.name + "' must be " + p.type);
+        return ValueError(name, "attribute '", p.name, "' must be ", p.type);
     };
     const auto require_width = [&](int64_t x) {
         if (x > p.most || x < -p.most - 1)
-            throw ValueError(name, "attribute '" + p.name + "' does not hold " + std::to_string(x) +
-                                       ", which is wider than 32 bits");
+            throw ValueError(name, "attribute '", p.name, "' does not hold ", x,
+                             ", which is wider than 32 bits");
     };
     Attribute a = given;
     if (p.type == "int" || p.type == "int|none") {
@@ -177,8 +175,8 @@ Attribute converted(std::string_view name, const Parameter& p, const Attribute& 
     } else if (p.type == "float") {
         if (const int64_t* x = std::get_if<int64_t>(&a)) {
             if (double(*x) == 0x1p63 || int64_t(double(*x)) != *x)
-                throw ValueError(name, "attribute '" + p.name + "' does not hold " +
-                                           std::to_string(*x) + " exactly; give it as a float");
+                throw ValueError(name, "attribute '", p.name, "' does not hold ", *x,
+                                 " exactly; give it as a float");
             a = double(*x);
         }
         if (const std::string* s = std::get_if<std::string>(&a);
@@ -192,7 +190,7 @@ Attribute converted(std::string_view name, const Parameter& p, const Attribute& 
         if (!list) throw wrong();
         for (int64_t x : *list) require_width(x);
         if (p.type == "key" && list->size() != 2)
-            throw ValueError(name, "attribute '" + p.name + "' must be [seed, stream]");
+            throw ValueError(name, "attribute '", p.name, "' must be [seed, stream]");
     } else if (const std::string* s = std::get_if<std::string>(&a);
                !s || (p.type.find('|') != p.type.npos &&
                       (s->find('|') != s->npos ||
@@ -202,8 +200,7 @@ Attribute converted(std::string_view name, const Parameter& p, const Attribute& 
     if (!p.range.empty()) {
         const double x = p.type == "int" ? double(std::get<int64_t>(a)) : std::get<double>(a);
         if (!within(p.range, x))
-            throw ValueError(name,
-                             "attribute '" + p.name + "' = " + shown(x) + " is outside " + p.range);
+            throw ValueError(name, "attribute '", p.name, "' = ", x, " is outside ", p.range);
     }
     return a;
 }
@@ -216,8 +213,7 @@ const Callable& callable(std::string_view name) {
         if (c.info->name == name) return c;
         names.push_back(c.info->name);
     }
-    throw ValueError(
-        "call", "no operation is called '" + std::string(name) + "'" + suggestion(name, names));
+    throw ValueError("call", "no operation is called '", name, "'", suggestion(name, names));
 }
 
 std::string suggestion(std::string_view name, std::span<const std::string_view> names) {
@@ -235,8 +231,7 @@ std::vector<Argument> arguments_for(std::string_view name, std::span<const Param
         (p.kind == Parameter::Kind::attribute ? attribute_names : operand_names).push_back(p.name);
     const auto known = [&](const Names& names, const std::string& given, const char* what) {
         if (std::find(names.begin(), names.end(), given) == names.end())
-            throw ValueError(
-                name, std::string(what) + " '" + given + "' is unknown" + suggestion(given, names));
+            throw ValueError(name, what, " '", given, "' is unknown", suggestion(given, names));
     };
     for (const auto& [given, unused] : operands) known(operand_names, given, "argument");
     for (const auto& [given, unused] : attributes) known(attribute_names, given, "attribute");
@@ -250,18 +245,18 @@ std::vector<Argument> arguments_for(std::string_view name, std::span<const Param
             else if (p.fallback)
                 arguments.push_back(*p.fallback);
             else
-                throw ValueError(name, "attribute '" + p.name + "' (" + p.type + ") is missing");
+                throw ValueError(name, "attribute '", p.name, "' (", p.type, ") is missing");
             continue;
         }
         const auto given = operands.find(p.name);
         if (given == operands.end()) {
             if (!p.optional && p.kind != Parameter::Kind::values)
-                throw ValueError(name, "argument '" + p.name + "' is missing");
+                throw ValueError(name, "argument '", p.name, "' is missing");
             arguments.push_back(std::vector<Var>{});
         } else {
             if (p.kind != Parameter::Kind::values && given->second.size() != 1)
-                throw ValueError(name, "argument '" + p.name + "' is one tensor, not " +
-                                           std::to_string(given->second.size()));
+                throw ValueError(name, "argument '", p.name, "' is one tensor, not ",
+                                 given->second.size());
             arguments.push_back(given->second);
         }
     }

@@ -10,9 +10,8 @@ void again(Vjp<X>& c) {
     recompute(c, [&](std::span<const Var> inputs) {
         std::vector<Var> out = c.template attrs<CheckpointBody>()(inputs);
         if (out.size() != size_t(c.outputs()))
-            throw TapeError(c.name(), "the function gave " + std::to_string(out.size()) +
-                                          " results the second time, " +
-                                          std::to_string(c.outputs()) + " the first");
+            throw TapeError(c.name(), "the function gave ", out.size(),
+                            " results the second time, ", c.outputs(), " the first");
         return out;
     });
 }

@@ -20,15 +20,14 @@ struct Recording {
     }
     Recording(const char* operation, VarFunction f, std::span<const Tensor> at) : Recording(f, at) {
         if (y.count() != 1)
-            throw ShapeError(operation, "needs a function of one element, this one gives " +
-                                            to_string(y.shape()) + "; sum it, or use jacobian()");
+            throw ShapeError(operation, "needs a function of one element, this one gives ",
+                             y.shape(), "; sum it, or use jacobian()");
     }
 };
 
 void require_tangents(const char* operation, std::span<const Tensor> x, std::span<const Tensor> v) {
     if (x.size() != v.size())
-        throw ShapeError(operation, std::to_string(v.size()) + " directions for " +
-                                        std::to_string(x.size()) + " inputs");
+        throw ShapeError(operation, v.size(), " directions for ", x.size(), " inputs");
     for (size_t i = 0; i < x.size(); ++i)
         require_like(operation, "a direction", x[i].shape(), x[i].dtype(), v[i]);
 }
@@ -41,9 +40,8 @@ Var inner(std::span<const Var> a, std::span<const Tensor> b) {
 
 Shape joined(const char* operation, const Shape& a, const Shape& b) {
     if (a.rank() + b.rank() > Shape::max_rank)
-        throw ShapeError(operation, "the result " + to_string(a) + " by " + to_string(b) +
-                                        " has more than " + std::to_string(Shape::max_rank) +
-                                        " axes; flatten the input");
+        throw ShapeError(operation, "the result ", a, " by ", b, " has more than ", Shape::max_rank,
+                         " axes; flatten the input");
     Shape out = a;
     for (int i = 0; i < b.rank(); ++i) out.push_back(b[i]);
     return out;

@@ -90,9 +90,7 @@ GradcheckReport gradcheck(VarFunction f, std::span<const Tensor> inputs,
     std::vector<Tensor> x;
     std::vector<Var> constants;
     for (const Tensor& t : inputs) {
-        if (t.dtype() != DType::f64)
-            throw DTypeError("gradcheck",
-                             "needs f64 inputs, got " + to_string(t.dtype(), t.shape()));
+        if (t.dtype() != DType::f64) throw DTypeError("gradcheck", "needs f64 inputs, got ", t);
         x.push_back(t);
         constants.emplace_back(t);
     }

@@ -25,8 +25,7 @@ const Tensor& value_of(const Var& x) { return x.value(); }
 template <class X>
 void require_count(const char* what, const std::vector<X>& given, size_t wanted) {
     if (!given.empty() && given.size() != wanted)
-        throw TapeError("gradient", std::to_string(given.size()) + " " + what + " for " +
-                                        std::to_string(wanted));
+        throw TapeError("gradient", given.size(), " ", what, " for ", wanted);
 }
 }  // namespace
 
@@ -42,8 +41,8 @@ void Tape::seed(Backward<X>& pass, std::span<const Var> losses, std::vector<X>& 
         else if (loss.count() == 1)
             cotangents[k] = X(Tensor::ones(loss.shape(), gradient_dtype(loss.dtype())));
         else
-            throw TapeError("gradient", "the loss has shape " + to_string(loss.shape()) +
-                                            "; reduce it to one element or give a cotangent");
+            throw TapeError("gradient", "the loss has shape ", loss.shape(),
+                            "; reduce it to one element or give a cotangent");
     }
     for (size_t k = 0; k < losses.size(); ++k)
         if (pass.needs(losses[k].id_))

@@ -57,8 +57,7 @@ void Tape::reset() {
 
 Var Tape::watch(const Tensor& value) {
     if (!is_floating(value.dtype()))
-        throw DTypeError(
-            "watch", "only f32 and f64 have gradients, got " + std::string(name_of(value.dtype())));
+        throw DTypeError("watch", "only f32 and f64 have gradients, got ", value.dtype());
     values_.push_back({value.shape(), value.dtype()});
     return Var(value, slot_, uint32_t(values_.size() - 1));
 }

@@ -55,8 +55,7 @@ public:
     /// Of an input that stands on the tape: of a constant it knows nothing but what is saved.
     Shape in_shape(int i) const {
         if (input_id(i) == Tape::none) [[unlikely]]
-            throw ShapeError(name(),
-                             "no tape knows the shape of constant input " + std::to_string(i));
+            throw ShapeError(name(), "no tape knows the shape of constant input ", i);
         return pass_.tape->values_[input_id(i)].shape;
     }
     bool wants(int i) const { return pass_.needs(input_id(i)); }
@@ -119,9 +118,9 @@ private:
         const Tape::Saved& s = pass_.tape->saved_[node_.first_saved + place];
         if (!s.value.defined()) return pass_.tape->unpack(name(), node_.first_saved + place);
         if (s.value.version() != s.version)
-            throw InPlaceError(node_.rule->name,
-                               "a value saved for backward, shape " + to_string(s.value.shape()) +
-                                   ", was changed in place; clone() it before the change");
+            throw InPlaceError(node_.rule->name, "a value saved for backward, shape ",
+                               s.value.shape(),
+                               ", was changed in place; clone() it before the change");
         return s.value;
     }
 

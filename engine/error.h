@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "engine/export.h"
+#include "engine/shown.h"
 
 namespace mercer {
 
@@ -13,6 +14,10 @@ namespace mercer {
 class MERCER_API Error : public std::runtime_error {
 public:
     Error(std::string_view operation, const std::string& what);
+    /// What is wrong in parts, which stand in the message as shown() has them.
+    template <class... Parts>
+    requires(sizeof...(Parts) > 1) Error(std::string_view operation, const Parts&... what)
+        : Error(operation, shown(what...)) {}
 };
 
 #define MERCER_ERROR(Name, Base)          \

@@ -30,8 +30,8 @@ void read_environment() {
     else if (value.empty() || value == "off" || value == "0")
         from_environment = FiniteCheck::off;
     else
-        throw ValueError("finite check",
-                         "MERCER_CHECK_FINITE must be nan, inf or off, got '" + value + "'");
+        throw ValueError("finite check", "MERCER_CHECK_FINITE must be nan, inf or off, got '",
+                         value, "'");
     if (from_environment == FiniteCheck::off) --instruments::active;  // which began at 1
 }
 

@@ -48,13 +48,11 @@ Isa choose() {
         const Isa isa = Isa(i);
         if (name_of(isa) == forced) {
             if (is_available(isa)) return isa;
-            throw DeviceError(
-                "isa", "MERCER_ISA=" + std::string(forced) + " is not available on this machine");
+            throw DeviceError("isa", "MERCER_ISA=", forced, " is not available on this machine");
         }
         if (is_available(isa)) known += " " + std::string(name_of(isa));
     }
-    throw DeviceError(
-        "isa", "MERCER_ISA='" + std::string(forced) + "' is unknown; this machine has:" + known);
+    throw DeviceError("isa", "MERCER_ISA='", forced, "' is unknown; this machine has:", known);
 }
 
 }  // namespace
@@ -84,9 +82,7 @@ Isa isa() {
 }
 
 void set_isa(Isa isa) {
-    if (!is_available(isa))
-        throw DeviceError("set_isa",
-                          std::string(name_of(isa)) + " is not available on this machine");
+    if (!is_available(isa)) throw DeviceError("set_isa", isa, " is not available on this machine");
     if (isa == Isa::avx512) cpu::map_constants();
     current.store(int(isa), std::memory_order_relaxed);
 }

@@ -29,9 +29,8 @@ std::vector<double> columns(const Tensor& x) {
 void check(const Tensor& a, const Tensor& b) {
     const bool fits = a.rank() == 2 && (b.rank() == 1 || b.rank() == 2) && a.size(0) == b.size(0);
     if (!fits || a.size(0) < a.size(1) || a.size(0) > std::numeric_limits<int>::max())
-        throw ShapeError("least_squares", "A is " + to_string(a.shape()) + ", b " +
-                                              to_string(b.shape()) +
-                                              "; give [m, n] with m ≥ n, and [m] or [m, r]");
+        throw ShapeError("least_squares", "A is ", a.shape(), ", b ", b.shape(),
+                         "; give [m, n] with m ≥ n, and [m] or [m, r]");
     if (!is_floating(a.dtype()) || !is_floating(b.dtype()))
         throw DTypeError("least_squares", "A and b must be f32 or f64; use cast");
 }
@@ -58,14 +57,10 @@ Tensor least_squares(const Tensor& a, const Tensor& b) {
     std::vector<double> work(size_t(size), 0.0);
     dgelsy_(&m, &n, &r, qr.data(), &m, x.data(), &m, pivots.data(), &dependent, &rank, work.data(),
             &size, &info);
-    if (info != 0)
-        throw NumericalError("least_squares",
-                             "LAPACK's dgelsy failed with info " + std::to_string(info));
+    if (info != 0) throw NumericalError("least_squares", "LAPACK's dgelsy failed with info ", info);
     if (rank < n)
-        throw NumericalError("least_squares", "the " + std::to_string(n) +
-                                                  " columns of A have rank " +
-                                                  std::to_string(rank) +
-                                                  "; drop columns that are combinations of others");
+        throw NumericalError("least_squares", "the ", n, " columns of A have rank ", rank,
+                             "; drop columns that are combinations of others");
     // x is [r][m] with the solution in the first n of each.
     const Tensor solution = slice(Tensor::from(x, {r, m}), 1, 0, n);
     return cast(reshape(b.rank() == 2 ? transpose(solution) : solution, result), b.dtype());

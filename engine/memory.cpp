@@ -143,11 +143,9 @@ struct Allocator {
     }
     void trim();
     [[noreturn]] void out_of_memory(size_t bytes, const char* why) {
-        throw MemoryError(OperationScope::current(),
-                          std::string(why) + ": wanted " + std::to_string(bytes) + " bytes, " +
-                              std::to_string(live_bytes()) + " live, limit " +
-                              std::to_string(limit.load()) +
-                              "; largest users: " + book.largest_users());
+        throw MemoryError(OperationScope::current(), why, ": wanted ", bytes, " bytes, ",
+                          live_bytes(), " live, limit ", limit.load(),
+                          "; largest users: ", book.largest_users());
     }
 };
 

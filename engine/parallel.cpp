@@ -28,8 +28,7 @@ int threads_from_environment() {
         const long n = std::strtol(text, &end, 10);
         if (end == text || *end || n < 1 || n > most_threads)
             throw ValueError("parallel_for",
-                             "MERCER_THREADS must be an integer from 1 to 4096, got '" +
-                                 std::string(text) + "'");
+                             "MERCER_THREADS must be an integer from 1 to 4096, got '", text, "'");
         return int(n);
     }
     cpu_set_t cpus;
@@ -84,7 +83,7 @@ int thread_count() {
 
 void set_thread_count(int n) {
     if (n < 1 || n > most_threads)
-        throw ValueError("set_thread_count", "needs 1 to 4096 threads, got " + std::to_string(n));
+        throw ValueError("set_thread_count", "needs 1 to 4096 threads, got ", n);
     requested.store(n, std::memory_order_relaxed);
 }
 

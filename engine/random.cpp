@@ -10,7 +10,6 @@
 #include "engine/operation.h"
 #include "engine/parallel.h"
 #include "engine/philox.h"
-#include "engine/shown.h"
 
 namespace mercer {
 
@@ -21,8 +20,7 @@ namespace {
 template <class Kernel>
 Tensor filled(const char* name, const Shape& shape, DType dtype, Kernel kernel) {
     const OperationScope scope(name);
-    if (!is_floating(dtype))
-        throw DTypeError(name, "makes f32 and f64, not " + std::string(name_of(dtype)));
+    if (!is_floating(dtype)) throw DTypeError(name, "makes f32 and f64, not ", dtype);
     Tensor out = Tensor::empty(shape, dtype);
     const int64_t n = out.count(), blocks = (n + cpu::random_block - 1) / cpu::random_block;
     parallel_for(blocks, grain_for(cpu::random_block * 4), [&](int64_t first, int64_t last) {
@@ -57,9 +55,9 @@ Tensor uniform(Key key, const Shape& shape, DType dtype, double low, double high
                                             : std::numeric_limits<float>::max();
     const bool fits = std::max({-low, high, high - low}) <= most;
     if (!(low < high) || (!fits && is_floating(dtype) && count(shape) > 0))
-        throw ValueError(
-            "uniform", "needs low < high, both and their distance within the dtype's range, got " +
-                           shown(low) + " and " + shown(high));
+        throw ValueError("uniform",
+                         "needs low < high, both and their distance within the dtype's range, got ",
+                         low, " and ", high);
     return filled("uniform", shape, dtype, [&](void* out, int64_t begin, int64_t n) {
         random_table().uniform[dtype == DType::f64](out, begin, n, key.seed, key.stream, low, high);
     });

@@ -32,11 +32,11 @@ int64_t lay_out(const char* operation, const Shape& shape, Strides& strides) {
     bool none = false;
     for (int i = shape.rank() - 1; i >= 0; --i) {
         const int64_t size = shape[i];
-        if (size < 0) throw ShapeError(operation, "negative size in " + to_string(shape));
+        if (size < 0) throw ShapeError(operation, "negative size in ", shape);
         none |= size == 0;  // strides are to be had all the same
         strides[i] = n;
         if (__builtin_mul_overflow(n, size + (size == 0), &n))
-            throw ShapeError(operation, "too many elements in " + to_string(shape));
+            throw ShapeError(operation, "too many elements in ", shape);
     }
     return none ? 0 : n;
 }
@@ -46,8 +46,7 @@ int64_t lay_out(const char* operation, const Shape& shape, Strides& strides) {
 int normal_axis(const char* operation, int axis, int rank) {
     const int normal = axis < 0 ? axis + rank : axis;
     if (normal < 0 || normal >= rank)
-        throw ShapeError(operation, "axis " + std::to_string(axis) + " is out of range for rank " +
-                                        std::to_string(rank));
+        throw ShapeError(operation, "axis ", axis, " is out of range for rank ", rank);
     return normal;
 }
 
@@ -66,7 +65,7 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
     const int64_t n = lay_out("empty", shape, t.strides_);
     int64_t bytes;
     if (__builtin_mul_overflow(n, int64_t(size_of(dtype)), &bytes))
-        throw ShapeError("empty", "too many bytes in " + mercer::to_string(shape));
+        throw ShapeError("empty", "too many bytes in ", shape);
     t.storage_ = StorageRef::allocate(size_t(bytes));
     t.shape_ = shape;
     t.dtype_ = dtype;
@@ -102,8 +101,7 @@ Tensor Tensor::arange(int64_t n, DType dtype, double first, double step) {
 }
 
 Tensor Tensor::linspace(double first, double last, int64_t n, DType dtype) {
-    if (!is_floating(dtype))
-        throw DTypeError("linspace", "makes f32 and f64, not " + std::string(name_of(dtype)));
+    if (!is_floating(dtype)) throw DTypeError("linspace", "makes f32 and f64, not ", dtype);
     Tensor t = empty({n}, dtype);
     visit_stored(dtype, [&]<class T>(T) {
         T* p = static_cast<T*>(t.raw());
@@ -129,9 +127,7 @@ Tensor Tensor::eye(int64_t rows, int64_t columns, DType dtype) {
 }
 
 Tensor Tensor::copy_of(const void* data, int64_t n, const Shape& shape, DType dtype) {
-    if (n != mercer::count(shape))
-        throw ShapeError(
-            "from", std::to_string(n) + " values do not fill shape " + mercer::to_string(shape));
+    if (n != mercer::count(shape)) throw ShapeError("from", n, " values do not fill shape ", shape);
     Tensor t = empty(shape, dtype);
     if (n) std::memcpy(t.raw(), data, size_t(n) * size_of(dtype));
     return t;
@@ -167,23 +163,19 @@ bool Tensor::is_expanded() const {
 void Tensor::require_dtype(DType wanted) const {
     instruments::settle();
     if (dtype_ != wanted)
-        throw DTypeError("data", "the tensor holds " + std::string(name_of(dtype_)) +
-                                     ", asked for " + std::string(name_of(wanted)) + "; use cast");
+        throw DTypeError("data", "the tensor holds ", dtype_, ", asked for ", wanted, "; use cast");
 }
 
 void Tensor::before_write() {
     if (is_expanded())
-        throw InPlaceError("write", "several indices of this expanded view " +
-                                        mercer::to_string(shape_) +
-                                        " share one element; write to its clone()");
+        throw InPlaceError("write", "several indices of this expanded view ", shape_,
+                           " share one element; write to its clone()");
     storage_->version.fetch_add(1, std::memory_order_relaxed);
 }
 
 double Tensor::item_as_double() const {
     instruments::settle();
-    if (count() != 1)
-        throw ShapeError("item",
-                         "needs exactly one element, the shape is " + mercer::to_string(shape_));
+    if (count() != 1) throw ShapeError("item", "needs exactly one element, the shape is ", shape_);
     return visit_stored(dtype_, [&]<class T>(T) { return double(*static_cast<const T*>(raw())); });
 }
 
@@ -241,9 +233,7 @@ Tensor& Tensor::fill(double value) {
 
 void Tensor::copy_to(Tensor& target) const {
     if (target.shape_ != shape_ || target.dtype_ != dtype_)
-        throw ShapeError("copy_to", "source is " + mercer::to_string(dtype_, shape_) +
-                                        ", target is " +
-                                        mercer::to_string(target.dtype_, target.shape_));
+        throw ShapeError("copy_to", "source is ", *this, ", target is ", target);
     const bool overlaps =
         storage_ == target.storage_ && !(offset_ == target.offset_ && strides_ == target.strides_);
     const Tensor source = overlaps ? clone() : *this;

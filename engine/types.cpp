@@ -6,8 +6,7 @@ namespace mercer {
 
 Dims::Dims(std::span<const int64_t> sizes) {
     if (sizes.size() > size_t(max_rank))
-        throw ShapeError("shape",
-                         "rank " + std::to_string(sizes.size()) + " is above the limit of 8");
+        throw ShapeError("shape", "rank ", sizes.size(), " is above the limit of 8");
     for (int64_t size : sizes) sizes_[size_t(rank_++)] = size;
 }
 

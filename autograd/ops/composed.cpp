@@ -14,7 +14,6 @@
 #include "engine/ops/loss_rows.h"
 #include "engine/ops/losses.h"
 #include "engine/ops/require.h"
-#include "engine/shown.h"
 
 namespace mercer {
 

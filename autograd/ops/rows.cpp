@@ -26,8 +26,7 @@ Var matmul(const Var& a, const Var& b) { return matmul_in(cpu::Order::by_shape, 
 
 Var matmul_in(cpu::Order order, const Var& a, const Var& b) {
     if (a.rank() < 1 || b.rank() < 1)
-        throw ShapeError("matmul", "operands need an axis: lhs " + to_string(a.shape()) +
-                                       " vs rhs " + to_string(b.shape()));
+        throw ShapeError("matmul", "operands need an axis: lhs ", a.shape(), " vs rhs ", b.shape());
     return promoted_matmul(a, b, [order](const Var& l, const Var& r) {
         return record<Matmul>({order}, {&l, &r});
     });
@@ -45,7 +44,7 @@ Var linear(const Var& x, const Var& w, const Var& bias, Activation activation) {
         case Activation::tanh: return tanh(y);
         case Activation::sigmoid: return sigmoid(y);
     }
-    throw ValueError("linear", "no activation has the number " + std::to_string(int(activation)));
+    throw ValueError("linear", "no activation has the number ", int(activation));
 }
 
 }  // namespace mercer

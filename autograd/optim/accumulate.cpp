@@ -9,16 +9,14 @@ void GradientAccumulator::add(std::span<const Tensor> gradients, double weight) 
     constexpr const char* name = "accumulate";
     check_positive(name, "weight", weight);
     if (!sums_.empty() && sums_.size() != gradients.size())
-        throw ShapeError(name, std::to_string(gradients.size()) + " gradients, before there were " +
-                                   std::to_string(sums_.size()));
+        throw ShapeError(name, gradients.size(), " gradients, before there were ", sums_.size());
     for (size_t i = 0; i < gradients.size(); ++i) {
         const Tensor& g = gradients[i];
         if (!g.defined()) continue;
         check_floating(name, g);
         if (i < sums_.size() && sums_[i].defined() &&
             (!(g.shape() == sums_[i].shape()) || g.dtype() != sums_[i].dtype()))
-            throw ShapeError(name, "gradient " + std::to_string(i) + " is " + looks(g) +
-                                       ", before it was " + looks(sums_[i]));
+            throw ShapeError(name, "gradient ", i, " is ", g, ", before it was ", sums_[i]);
     }
     // The first of each is written, the others are added to it: p − (−w)·g.
     std::vector<Tensor> sums = sums_.empty() ? std::vector<Tensor>(gradients.size()) : sums_;

@@ -7,15 +7,12 @@
 #include <string>
 
 #include "engine/error.h"
-#include "engine/shown.h"
 
 namespace mercer {
 
 inline void check_option(const char* operation, const char* option, double value, bool fits,
                          const char* range) {
-    if (!fits)
-        throw ValueError(operation, std::string(option) + " = " + shown(value) +
-                                        " is out of range; needs " + range);
+    if (!fits) throw ValueError(operation, option, " = ", value, " is out of range; needs ", range);
 }
 inline void check_not_negative(const char* operation, const char* option, double value) {
     check_option(operation, option, value, value >= 0 && std::isfinite(value), "0 or more");
@@ -30,9 +27,8 @@ inline void check_fraction(const char* operation, const char* option, double val
 inline void check_at_least(const char* operation, const char* option, int64_t value,
                            int64_t least) {
     if (value < least)
-        throw ValueError(operation, std::string(option) + " = " + std::to_string(value) +
-                                        " is out of range; needs " + std::to_string(least) +
-                                        " or more");
+        throw ValueError(operation, option, " = ", value, " is out of range; needs ", least,
+                         " or more");
 }
 
 }  // namespace mercer

@@ -28,10 +28,9 @@ double clip_by_norm(std::span<Tensor> gradients, double max_norm, NonFinite non_
     const double norm = global_norm(gradients);
     if (!std::isfinite(norm)) {
         if (non_finite == NonFinite::error)
-            throw NumericalError("clip_by_norm", "the norm of the gradients is " +
-                                                     std::to_string(norm) +
-                                                     "; skip the step, or look where it arose "
-                                                     "(MERCER_CHECK_FINITE)");
+            throw NumericalError("clip_by_norm", "the norm of the gradients is ", norm,
+                                 "; skip the step, or look where it arose "
+                                 "(MERCER_CHECK_FINITE)");
         return norm;
     }
     if (norm > max_norm)

@@ -30,15 +30,13 @@ Ema::Ema(const EmaOptions& options) : options_(options) {
 
 void Ema::check(std::span<Tensor* const> parameters) const {
     if (parameters.size() != averages_.size())
-        throw ShapeError(name, std::to_string(parameters.size()) + " parameters, averages of " +
-                                   std::to_string(averages_.size()));
+        throw ShapeError(name, parameters.size(), " parameters, averages of ", averages_.size());
     for (size_t i = 0; i < parameters.size(); ++i) {
         const Tensor &p = *parameters[i], &e = averages_[i];
         if (!p.defined()) throw ValueError(name, "a tensor is undefined");
         if (!(p.shape() == e.shape()) || p.dtype() != e.dtype())
-            throw ShapeError(name, "parameter " + std::to_string(i) + " is " + looks(p) +
-                                       ", its average 'average." + std::to_string(i) + "' " +
-                                       looks(e));
+            throw ShapeError(name, "parameter ", i, " is ", p, ", its average 'average.", i, "' ",
+                             e);
     }
 }
 
@@ -114,10 +112,10 @@ void Ema::restore(const NamedTensors& state) {
     }
     reader.finish();
     if ((step == 0) != averages.empty())
-        throw ValueError(name, "'step' of the state is " + std::to_string(step) + ", with " +
-                                   std::to_string(averages.size()) + " averages");
+        throw ValueError(name, "'step' of the state is ", step, ", with ", averages.size(),
+                         " averages");
     if (!averages_.empty() && !averages.empty() && averages.size() != averages_.size())
-        throw ShapeError(name, "the state lacks 'average." + std::to_string(averages.size()) + "'");
+        throw ShapeError(name, "the state lacks 'average.", averages.size(), "'");
     step_ = step;
     averages_ = std::move(averages);
 }

@@ -21,18 +21,16 @@ double largest(const Tensor& x) { return x.count() ? max(abs(x)).item<double>() 
 /// All of them as one vector; `like`, where given, says what each must look like.
 Tensor flat(std::span<const Tensor> tensors, std::span<Tensor* const> like) {
     if (tensors.size() != like.size())
-        throw ShapeError(name, std::to_string(like.size()) + " parameters, " +
-                                   std::to_string(tensors.size()) + " gradients");
+        throw ShapeError(name, like.size(), " parameters, ", tensors.size(), " gradients");
     std::vector<Tensor> parts;
     for (size_t i = 0; i < tensors.size(); ++i) {
         const Tensor &t = tensors[i], &p = *like[i];
         check_floating(name, p);
         if (p.dtype() != like[0]->dtype())
-            throw DTypeError(name, "parameter " + std::to_string(i) + " is " + looks(p) +
-                                       ", the first is " + looks(*like[0]) + "; cast them alike");
+            throw DTypeError(name, "parameter ", i, " is ", p, ", the first is ", *like[0],
+                             "; cast them alike");
         if (t.defined() && (!(t.shape() == p.shape()) || t.dtype() != p.dtype()))
-            throw ShapeError(name, "parameter " + std::to_string(i) + " is " + looks(p) +
-                                       ", its gradient " + looks(t));
+            throw ShapeError(name, "parameter ", i, " is ", p, ", its gradient ", t);
         parts.push_back(t.defined() ? reshape(t, {t.count()})
                                     : Tensor::zeros({p.count()}, p.dtype()));
     }
@@ -101,8 +99,8 @@ Lbfgs::Result Lbfgs::step(std::span<Tensor* const> parameters,
     values.clear();
     if (!history_.empty() &&
         (!(history_[0].s.shape() == x.shape()) || history_[0].s.dtype() != x.dtype()))
-        throw ShapeError(name, "the parameters are " + looks(x) + " in all, the history 's.0' " +
-                                   looks(history_[0].s));
+        throw ShapeError(name, "the parameters are ", x, " in all, the history 's.0' ",
+                         history_[0].s);
     Result result{0, 0, 0, 0, Outcome::iterations};
     const auto here = [&] {
         ++result.evaluations;
@@ -112,9 +110,9 @@ Lbfgs::Result Lbfgs::step(std::span<Tensor* const> parameters,
     LinePoint now = here();
     result.gradient = largest(now.gradient);
     if (!std::isfinite(now.f) || !std::isfinite(result.gradient))
-        throw NumericalError(name, "the loss is " + std::to_string(now.f) +
-                                       ", the largest gradient " + std::to_string(result.gradient) +
-                                       "; start from parameters where both are finite");
+        throw NumericalError(name, "the loss is ", std::to_string(now.f), ", the largest gradient ",
+                             std::to_string(result.gradient),
+                             "; start from parameters where both are finite");
     if (result.gradient <= options_.gradient_tolerance) result.outcome = Outcome::converged;
     while (result.outcome == Outcome::iterations && result.iterations < options_.iterations) {
         Tensor d = direction(now.gradient);
@@ -183,20 +181,19 @@ void Lbfgs::restore(const NamedTensors& state) {
         const std::string k = std::to_string(i);
         const Tensor s = reader.tensor("s." + k, history.empty() ? Tensor() : history[0].s);
         if (s.rank() != 1 || !is_floating(s.dtype()))
-            throw ShapeError(name, "'s." + k + "' of the state is " + looks(s) +
-                                       ", expected a vector of f32 or f64");
+            throw ShapeError(name, "'s.", k, "' of the state is ", s,
+                             ", expected a vector of f32 or f64");
         const Tensor y = reader.tensor("y." + k, s);
         const double product = dot(s, y);
         if (!(product > 0))
-            throw ValueError(name, "'s." + k + "' of the state times its y is " +
-                                       std::to_string(product) + ", expected more than 0");
+            throw ValueError(name, "'s.", k, "' of the state times its y is ",
+                             std::to_string(product), ", expected more than 0");
         history.push_back({s, y, product});
     }
     reader.finish();
     if (int64_t(history.size()) > options_.history)
-        throw ValueError(name, "the state has 's." + std::to_string(options_.history) +
-                                   "', but only " + std::to_string(options_.history) +
-                                   " pairs are kept; make `history` larger");
+        throw ValueError(name, "the state has 's.", options_.history, "', but only ",
+                         options_.history, " pairs are kept; make `history` larger");
     history_ = std::move(history);
 }
 

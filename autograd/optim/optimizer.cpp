@@ -26,9 +26,8 @@ void check_apart(const char* name, std::span<Tensor* const> parameters) {
               [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
     for (size_t k = 1; k < extents.size(); ++k)
         if (extents[k].begin < extents[k - 1].end)
-            throw InPlaceError(name, "parameters " + std::to_string(extents[k - 1].index) +
-                                         " and " + std::to_string(extents[k].index) +
-                                         " share memory; give a shared parameter once");
+            throw InPlaceError(name, "parameters ", extents[k - 1].index, " and ", extents[k].index,
+                               " share memory; give a shared parameter once");
 }
 
 }  // namespace
@@ -71,10 +70,8 @@ void Optimizer::check(std::span<Tensor* const> parameters,
     const size_t n = parameters.size();
     if (n != gradients.size() || (!steps_.empty() && steps_.size() != n) ||
         (!each_.empty() && each_.size() != n))
-        throw ShapeError(name_, std::to_string(n) + " parameters, " +
-                                    std::to_string(gradients.size()) + " gradients, state for " +
-                                    std::to_string(steps_.size()) + ", options for " +
-                                    std::to_string(each_.size()));
+        throw ShapeError(name_, n, " parameters, ", gradients.size(), " gradients, state for ",
+                         steps_.size(), ", options for ", each_.size());
     const size_t kept = remembered_.size();
     for (size_t i = 0; i < n; ++i) {
         const Tensor &p = *parameters[i], &g = gradients[i];
@@ -82,21 +79,18 @@ void Optimizer::check(std::span<Tensor* const> parameters,
             return !(p.shape() == t.shape()) || p.dtype() != t.dtype();
         };
         const auto say = [&](const std::string& what, const Tensor& t) {
-            throw ShapeError(name_, "parameter " + std::to_string(i) + " is " + looks(p) + ", " +
-                                        what + " " + looks(t));
+            throw ShapeError(name_, "parameter ", i, " is ", p, ", ", what, " ", t);
         };
-        if (!p.defined())
-            throw ShapeError(name_, "parameter " + std::to_string(i) + " is not defined");
+        if (!p.defined()) throw ShapeError(name_, "parameter ", i, " is not defined");
         if (!is_floating(p.dtype()))
-            throw DTypeError(name_, "parameter " + std::to_string(i) + " is " + looks(p) +
-                                        "; cast it to f32 or f64");
+            throw DTypeError(name_, "parameter ", i, " is ", p, "; cast it to f32 or f64");
         if (g.defined() && unlike(g)) say("its gradient", g);
         for (size_t k = 0; !steps_.empty() && k < kept; ++k)
             if (unlike(state_[i * kept + k]))
                 say("its state '" + state_name(i, k) + "'", state_[i * kept + k]);
         if (!p.is_contiguous())
-            throw InPlaceError(name_, "parameter " + std::to_string(i) +
-                                          " is a strided view; optimise its contiguous()");
+            throw InPlaceError(name_, "parameter ", i,
+                               " is a strided view; optimise its contiguous()");
     }
     if (!checked_) check_apart(name_, parameters);
 }
@@ -176,8 +170,8 @@ void Optimizer::restore(const NamedTensors& state) {
     const std::vector<int64_t> steps = reader.tensor("step", DType::i64, 1).to_vector<int64_t>();
     for (const int64_t t : steps) check_at_least(name_, "'step' of the state", t, 0);
     if (!steps_.empty() && !steps.empty() && steps.size() != steps_.size())
-        throw ShapeError(name_, "'step' of the state counts " + std::to_string(steps.size()) +
-                                    " parameters, expected " + std::to_string(steps_.size()));
+        throw ShapeError(name_, "'step' of the state counts ", steps.size(),
+                         " parameters, expected ", steps_.size());
     const size_t kept = remembered_.size();
     std::vector<Tensor> tensors;
     for (size_t i = 0; i < steps.size(); ++i)

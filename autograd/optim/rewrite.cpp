@@ -8,10 +8,8 @@ namespace mercer {
 void check_floating(const char* operation, const Tensor& t) {
     if (!t.defined()) throw ValueError(operation, "a tensor is undefined");
     if (!is_floating(t.dtype()))
-        throw DTypeError(operation, "needs f32 or f64, got " + looks(t) + "; cast it");
+        throw DTypeError(operation, "needs f32 or f64, got ", t, "; cast it");
 }
-
-std::string looks(const Tensor& t) { return to_string(t.dtype(), t.shape()); }
 
 void combine(const char* operation, std::span<Tensor* const> p, std::span<const Tensor> g,
              cpu::UpdateRule rule, double rate) {

@@ -14,9 +14,6 @@ namespace mercer {
 /// DTypeError unless f32 or f64.
 void check_floating(const char* operation, const Tensor& t);
 
-/// "f32(3,4)".
-std::string looks(const Tensor& t);
-
 /// p[i] ← rule(p[i], g[i]) with `rate`, where g[i] is defined. The p are contiguous and like the g.
 void combine(const char* operation, std::span<Tensor* const> p, std::span<const Tensor> g,
              cpu::UpdateRule rule, double rate);

@@ -8,8 +8,8 @@ namespace mercer {
 void add_part(NamedTensors& whole, std::string_view prefix, const NamedTensors& part) {
     for (const auto& [name, tensor] : part)
         if (!whole.emplace(std::string(prefix) + "." + name, tensor).second)
-            throw ValueError("add_part", "there is a '" + std::string(prefix) + "." + name +
-                                             "' already; take another prefix");
+            throw ValueError("add_part", "there is a '", prefix, ".", name,
+                             "' already; take another prefix");
 }
 
 NamedTensors part_of(const NamedTensors& whole, std::string_view prefix) {
@@ -28,14 +28,12 @@ StateReader::StateReader(const char* operation, const NamedTensors& state) : ope
 Tensor StateReader::tensor(std::string_view name, const Tensor& like) {
     const auto at = left_.find(name);
     if (at == left_.end() || !at->second->defined())
-        throw ValueError(operation_, "the state lacks '" + std::string(name) + "'");
+        throw ValueError(operation_, "the state lacks '", name, "'");
     const Tensor& t = *at->second;
     if (like.defined() && t.dtype() != like.dtype())
-        throw DTypeError(operation_, "'" + std::string(name) + "' of the state is " + looks(t) +
-                                         ", expected " + looks(like));
+        throw DTypeError(operation_, "'", name, "' of the state is ", t, ", expected ", like);
     if (like.defined() && !(t.shape() == like.shape()))
-        throw ShapeError(operation_, "'" + std::string(name) + "' of the state is " + looks(t) +
-                                         ", expected " + looks(like));
+        throw ShapeError(operation_, "'", name, "' of the state is ", t, ", expected ", like);
     left_.erase(at);
     return t.clone();
 }
@@ -43,9 +41,8 @@ Tensor StateReader::tensor(std::string_view name, const Tensor& like) {
 Tensor StateReader::tensor(std::string_view name, DType dtype, int rank) {
     Tensor t = tensor(name);
     if (t.dtype() != dtype || t.rank() != rank) {
-        const std::string what = "'" + std::string(name) + "' of the state is " + looks(t) +
-                                 ", expected " + std::string(name_of(dtype)) + " of rank " +
-                                 std::to_string(rank);
+        const std::string what =
+            shown("'", name, "' of the state is ", t, ", expected ", dtype, " of rank ", rank);
         if (t.dtype() != dtype) throw DTypeError(operation_, what);
         throw ShapeError(operation_, what);
     }
@@ -59,15 +56,14 @@ double StateReader::number(std::string_view name) {
 int64_t StateReader::count(std::string_view name) {
     const int64_t n = *tensor(name, DType::i64, 0).data<int64_t>();
     if (n < 0)
-        throw ValueError(operation_, "'" + std::string(name) + "' of the state is " +
-                                         std::to_string(n) + ", expected a count");
+        throw ValueError(operation_, "'", name, "' of the state is ", n, ", expected a count");
     return n;
 }
 
 void StateReader::finish() const {
     if (!left_.empty())
-        throw ValueError(
-            operation_, "the state has '" + left_.begin()->first + "', which does not belong here");
+        throw ValueError(operation_, "the state has '", left_.begin()->first,
+                         "', which does not belong here");
 }
 
 }  // namespace mercer

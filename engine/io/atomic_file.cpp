@@ -43,8 +43,8 @@ AtomicFile::AtomicFile(std::string_view operation, const std::filesystem::path& 
     const bool exists = ::stat(target_.c_str(), &existing) == 0;
     if (!exists && errno != ENOENT) fail("cannot be examined");
     if (exists && !S_ISREG(existing.st_mode))
-        throw IoError(operation_,
-                      target_.string() + " is not a regular file; give another path to write to");
+        throw IoError(operation_, target_.string(),
+                      " is not a regular file; give another path to write to");
     if (exists && ::access(target_.c_str(), W_OK) != 0) fail("must not be overwritten");
     // A name is at most 255 bytes; what is cut off only makes the temporary harder to recognise.
     const std::string name = target_.filename().string().substr(0, 180);

@@ -98,29 +98,27 @@ std::optional<int64_t> packed_bits(Element element, std::span<const int64_t> sha
 Tensor load_elements(const std::shared_ptr<const File>& file, std::string_view field,
                      Element element, std::span<const int64_t> shape, uint64_t offset, bool swap,
                      const ReadOptions& options) {
-    const auto reject = [&](Reject code, const std::string& what) {
-        file->reject(code, field, offset, what);
+    const auto reject = [&](Reject code, const auto&... what) {
+        file->reject(code, field, offset, what...);
     };
     const std::optional<DType> dtype = dtype_of_element(element, options.widen);
     if (!dtype) {
         const auto wide = dtype_of_element(element, true);
-        reject(Reject::unsupported_dtype,
-               "no tensor holds elements of type " + std::string(name_of(element)) +
-                   (wide ? "; ReadOptions::widen converts them to " + std::string(name_of(*wide))
-                         : "; convert the file to one of BOOL, I32, I64, F32, F64, BF16"));
+        reject(Reject::unsupported_dtype, "no tensor holds elements of type ", element,
+               wide ? shown("; ReadOptions::widen converts them to ", *wide)
+                    : "; convert the file to one of BOOL, I32, I64, F32, F64, BF16");
     }
     if (shape.size() > size_t(Shape::max_rank))
-        reject(Reject::unsupported_rank, "rank " + std::to_string(shape.size()) +
-                                             " is above a tensor's limit of 8; reshape it");
+        reject(Reject::unsupported_rank, "rank ", shape.size(),
+               " is above a tensor's limit of 8; reshape it");
     const Shape sizes(shape);
     const size_t n = size_t(count(sizes)), width = size_t(bits_of(element)) / 8;
     const auto check_bools = [&](const std::byte* data) {
         if (element != Element::BOOL) return;
         for (size_t i = 0; i < n; ++i)
             if (data[i] > std::byte{1})
-                file->reject(Reject::not_a_bool, field, offset + i,
-                             "byte " + std::to_string(int(data[i])) +
-                                 " is neither 0 nor 1; store it as U8, or mend the writer");
+                file->reject(Reject::not_a_bool, field, offset + i, "byte ", int(data[i]),
+                             " is neither 0 nor 1; store it as U8, or mend the writer");
     };
     if (std::byte* const pages = file->mapping(); pages && n && !swap && width == size_of(*dtype)) {
         std::byte* const data = pages + offset;

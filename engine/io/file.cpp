@@ -49,7 +49,7 @@ std::shared_ptr<const File> File::open(std::string operation, const std::filesys
     struct stat status;
     if (::fstat(file->descriptor_, &status) != 0) fail("cannot be examined");
     if (!S_ISREG(status.st_mode))
-        throw IoError(file->operation_, file->name_ + " is not a regular file; give a file's path");
+        throw IoError(file->operation_, file->name_, " is not a regular file; give a file's path");
     file->size_ = uint64_t(status.st_size);
     if (map && file->size_) {
         // Private and writable: an in-place write to a tensor copies the page it touches.
@@ -77,9 +77,8 @@ File::~File() {
 
 void File::read(uint64_t offset, void* to, uint64_t bytes) const {
     const auto ends_early = [&](uint64_t at) {
-        reject(Reject::truncated, "", at,
-               "the file ends before " + std::to_string(bytes) + " bytes from byte " +
-                   std::to_string(offset) + "; it is incomplete, fetch it again");
+        reject(Reject::truncated, "", at, "the file ends before ", bytes, " bytes from byte ",
+               offset, "; it is incomplete, fetch it again");
     };
     if (offset > size_ || bytes > size_ - offset) ends_early(size_);
     if (!bytes) return;

@@ -46,9 +46,10 @@ public:
     /// The private, writable mapping; nullptr unless opened with `map`.
     std::byte* mapping() const { return is_mapping_ ? data_ : nullptr; }
 
+    template <class... Parts>
     [[noreturn]] void reject(Reject code, std::string_view field, uint64_t offset,
-                             std::string_view what) const {
-        throw Rejected(code, operation_, name_, field, offset, what);
+                             const Parts&... what) const {
+        throw Rejected(code, operation_, name_, field, offset, shown(what...));
     }
 
 private:

@@ -56,15 +56,14 @@ public:
             reject(text_[at_] == '\0' ? Reject::nul_padding : Reject::trailing_text,
                    "after the dict only spaces and a newline may follow");
         for (size_t i = 0; i < has.size(); ++i)
-            if (!has[i])
-                reject(Reject::missing_field,
-                       "the key '" + std::string(keys[i].name) + "' is missing");
+            if (!has[i]) reject(Reject::missing_field, "the key '", keys[i].name, "' is missing");
         return std::move(info_);
     }
 
 private:
-    [[noreturn]] void reject(Reject code, const std::string& what) {
-        file_.reject(code, field_, text_at_ + at_, what);
+    template <class... Parts>
+    [[noreturn]] void reject(Reject code, const Parts&... what) {
+        file_.reject(code, field_, text_at_ + at_, what...);
     }
     void skip_spaces() {
         while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
@@ -84,8 +83,7 @@ private:
         const size_t end =
             quote == '\'' || quote == '"' ? text_.find(quote, at_ + 1) : std::string_view::npos;
         if (end == std::string_view::npos)
-            reject(code, std::string("expected ") + expected + ", found " +
-                             in_quotes(text_.substr(at_, 20)));
+            reject(code, "expected ", expected, ", found ", in_quotes(text_.substr(at_, 20)));
         const std::string_view inside = text_.substr(at_ + 1, end - at_ - 1);
         at_ = end + 1;
         return inside;
@@ -108,8 +106,8 @@ private:
         const char order = type.empty() ? '\0' : type[0];
         // '|' says that order means nothing, '=' that of the machine: NumPy writes no such file.
         if (row == std::end(rows) || !(order == '<' || order == '>' || (order == '|' && one_byte)))
-            reject(Reject::unknown_dtype,
-                   in_quotes(type) + " is no type that can be read; types are like <f4");
+            reject(Reject::unknown_dtype, in_quotes(type),
+                   " is no type that can be read; types are like <f4");
         info_.element = row->element;
         info_.is_big_endian = order == '>' && !one_byte;
     }
@@ -147,8 +145,8 @@ private:
         const bool has_more =
             to != end && std::string_view(", )\nL").find(*to) == std::string_view::npos;
         if (error != std::errc() || has_more || (to - from > 1 && *from == '0'))
-            reject(Reject::dimension_not_integer,
-                   "expected a size, a whole number, found " + in_quotes(text_.substr(at_, 20)));
+            reject(Reject::dimension_not_integer, "expected a size, a whole number, found ",
+                   in_quotes(text_.substr(at_, 20)));
         at_ += size_t(to - from);
         if (at_ < text_.size() && text_[at_] == 'L') ++at_;
         return value;
@@ -170,36 +168,33 @@ private:
 };
 
 NpyInfo read_header(const File& file, const ReadOptions& options) {
-    const auto reject = [&](Reject code, uint64_t at, const std::string& what) {
-        file.reject(code, "", at, what);
+    const auto reject = [&](Reject code, uint64_t at, const auto&... what) {
+        file.reject(code, "", at, what...);
     };
     unsigned char start[12] = {};
     const uint64_t size = file.size();
     file.read(0, start, std::min<uint64_t>(size, sizeof start));
     if (size < 10)
-        reject(Reject::file_too_short, size,
-               "the file has " + std::to_string(size) + " bytes, an npy file begins with 10");
+        reject(Reject::file_too_short, size, "the file has ", size,
+               " bytes, an npy file begins with 10");
     if (std::memcmp(start, magic.data(), magic.size()) != 0)
         reject(Reject::bad_magic, 0, "the file does not begin as an npy file does; no such file");
     const int version = start[6];
     if (version < 1 || version > 3 || start[7] != 0)
-        reject(Reject::bad_version, 6,
-               "version " + std::to_string(version) + "." + std::to_string(int(start[7])) +
-                   " is not known; versions are 1.0, 2.0 and 3.0");
+        reject(Reject::bad_version, 6, "version ", version, ".", int(start[7]),
+               " is not known; versions are 1.0, 2.0 and 3.0");
     const size_t text_at = version == 1 ? 10 : 12;
     if (size < text_at)
         reject(Reject::file_too_short, size, "the file ends within the header's length");
     uint64_t n = 0;
     for (size_t i = text_at; i-- > 8;) n = n << 8 | start[i];
     if (n > size - text_at)
-        reject(Reject::header_beyond_file, 8,
-               "the header's length, " + std::to_string(n) + ", is beyond the file's " +
-                   std::to_string(size) + " bytes; it is incomplete, fetch it again");
+        reject(Reject::header_beyond_file, 8, "the header's length, ", n, ", is beyond the file's ",
+               size, " bytes; it is incomplete, fetch it again");
     const uint64_t limit = std::min(options.max_header, highest_header);
     if (n > limit)
-        reject(Reject::header_above_limit, 8,
-               "the header's length, " + std::to_string(n) + ", is above the limit of " +
-                   std::to_string(limit) + "; save it again");
+        reject(Reject::header_above_limit, 8, "the header's length, ", n,
+               ", is above the limit of ", limit, "; save it again");
     std::string text(size_t(n), '\0');
     file.read(text_at, text.data(), n);
     NpyInfo info = HeaderParser(file, text, text_at).parse();
@@ -213,10 +208,10 @@ NpyInfo read_header(const File& file, const ReadOptions& options) {
     const std::string sizes = "the shape needs " + std::to_string(info.bytes) +
                               " bytes of data, the file has " + std::to_string(data);
     if (info.bytes > data)
-        reject(Reject::truncated, size, sizes + "; it is incomplete, fetch it again");
+        reject(Reject::truncated, size, sizes, "; it is incomplete, fetch it again");
     if (info.bytes < data)
-        reject(Reject::trailing_bytes, info.offset + info.bytes,
-               sizes + "; it holds more than one array, or was written wrongly");
+        reject(Reject::trailing_bytes, info.offset + info.bytes, sizes,
+               "; it holds more than one array, or was written wrongly");
     return info;
 }
 

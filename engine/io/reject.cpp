@@ -36,8 +36,7 @@ std::string place(std::string_view path, std::string_view field, uint64_t offset
 
 Rejected::Rejected(Reject code, std::string_view operation, std::string_view path,
                    std::string_view field, uint64_t offset, std::string_view what)
-    : FormatError(operation, place(path, field, offset) + std::string(what) + " [" +
-                                 std::string(name_of(code)) + "]"),
+    : FormatError(operation, place(path, field, offset), what, " [", code, "]"),
       code_(code),
       offset_(offset),
       field_(field.substr(0, 256)) {}

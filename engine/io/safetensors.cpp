@@ -53,8 +53,8 @@ TensorInfo Safetensors::info(std::string_view name) const {
     for (size_t k = 0; k < std::min<size_t>(size(), 5); ++k)
         known += (k ? ", " : ": ") + in_quotes(info(k).name);
     state_->file->reject(Reject::no_such_tensor, name, 8,
-                         "the file has no tensor of this name; it has " + std::to_string(size()) +
-                             known + (size() > 5 ? ", …" : ""));
+                         "the file has no tensor of this name; it has ", size(), known,
+                         size() > 5 ? ", …" : "");
 }
 
 Tensor Safetensors::read(std::string_view name) const {
@@ -100,20 +100,20 @@ std::string json_string(std::string_view text) {
     try {
         return nlohmann::json(text).dump();
     } catch (const nlohmann::json::exception&) {
-        throw ValueError(writing, in_quotes(text) + " is not UTF-8; encode it");
+        throw ValueError(writing, in_quotes(text), " is not UTF-8; encode it");
     }
 }
 
 void refuse(const std::string& name, const char* what) {
-    throw ValueError(writing, "the tensor " + in_quotes(name) + what);
+    throw ValueError(writing, "the tensor ", in_quotes(name), what);
 }
 
 void check(const std::string& name, const Tensor& tensor) {
     require_name(name);
     if (!tensor.defined()) refuse(name, " is not defined; give it a value or leave it out");
     if (tensor.device() != Device{})
-        throw DeviceError(writing,
-                          "the tensor " + in_quotes(name) + " is not in host memory; copy it");
+        throw DeviceError(writing, "the tensor ", in_quotes(name),
+                          " is not in host memory; copy it");
 }
 
 }  // namespace
@@ -142,8 +142,8 @@ void write_safetensors(const std::filesystem::path& path, const TensorMap& tenso
         header += "\"__metadata__\":{";
         for (const auto& [key, value] : metadata) {
             if ((key + value).find('\0') != std::string::npos)
-                throw ValueError(writing,
-                                 "metadata " + in_quotes(key) + " holds a NUL; leave it out");
+                throw ValueError(writing, "metadata ", in_quotes(key),
+                                 " holds a NUL; leave it out");
             ((header += json_string(key)) += ':') += json_string(value) + ',';
         }
         header.back() = '}';
@@ -164,8 +164,8 @@ void write_safetensors(const std::filesystem::path& path, const TensorMap& tenso
     header += '}';
     header.resize((header.size() + 7) / 8 * 8, ' ');
     if (header.size() > highest_header)
-        throw ValueError(writing, "the header would have " + std::to_string(header.size()) +
-                                      " bytes, the format's limit is 100000000; write two files");
+        throw ValueError(writing, "the header would have ", header.size(),
+                         " bytes, the format's limit is 100000000; write two files");
 
     AtomicFile file(writing, path);
     const uint64_t length = header.size();  // little-endian, as the machine is (element.cpp)

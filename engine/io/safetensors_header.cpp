@@ -15,7 +15,6 @@ namespace {
 
 using Entry = SafetensorsHeader::Entry;
 constexpr uint64_t prefix = 8;  // the length
-std::string number(uint64_t x) { return std::to_string(x); }
 
 // An input iterator that tells how far the parser has come.
 struct Cursor {
@@ -53,13 +52,11 @@ public:
     bool null() { return unexpected("null"); }
     bool boolean(bool) { return unexpected("a boolean"); }
     bool number_integer(int64_t x) {
-        return state_ == State::sizes
-                   ? reject(Reject::dimension_negative,
-                            "size " + std::to_string(x) + " is negative; sizes are 0 or more")
-               : state_ == State::offsets
-                   ? reject(Reject::offset_negative,
-                            "offset " + std::to_string(x) + " is negative; offsets are 0 or more")
-                   : unexpected("a number");
+        if (state_ == State::sizes)
+            reject(Reject::dimension_negative, "size ", x, " is negative; sizes are 0 or more");
+        if (state_ == State::offsets)
+            reject(Reject::offset_negative, "offset ", x, " is negative; offsets are 0 or more");
+        return unexpected("a number");
     }
     bool number_float(double, const std::string& text) {
         const bool is_whole = text.find_first_not_of("0123456789") == std::string::npos;
@@ -100,8 +97,9 @@ private:
     static constexpr Field fields[] = {
         {"dtype", State::dtype}, {"shape", State::shape}, {"data_offsets", State::span}};
 
-    [[noreturn]] bool reject(Reject code, std::string_view what) {
-        file_.reject(code, field_, prefix + position(), what);
+    template <class... Parts>
+    [[noreturn]] bool reject(Reject code, const Parts&... what) {
+        file_.reject(code, field_, prefix + position(), what...);
     }
     [[noreturn]] bool size_too_large() {
         reject(Reject::dimension_too_large, "a size is above 2^63 - 1");
@@ -145,7 +143,7 @@ bool Events::unexpected(const std::string& found) {
             default: return {Reject::invalid_syntax, "a key"};  // the parser itself sees to it
         }
     }();
-    reject(code, "found " + found + ", expected " + what);
+    reject(code, "found ", found, ", expected ", what);
 }
 
 bool Events::number_unsigned(uint64_t x) {
@@ -167,8 +165,8 @@ bool Events::string(std::string& text) {
     if (state_ == State::dtype) {
         const std::optional<Element> element = element_named(text);
         if (!element)
-            reject(Reject::unknown_dtype,
-                   in_quotes(text) + " is no element type of safetensors; names are like F32");
+            reject(Reject::unknown_dtype, in_quotes(text),
+                   " is no element type of safetensors; names are like F32");
         entry_.element = *element;
         state_ = State::fields;
     } else if (state_ == State::metadata_values) {
@@ -190,12 +188,12 @@ void Events::check_name(const std::string& name) {
     field_ = name.substr(0, 256);
     if (name.empty()) reject(Reject::name_empty, "a tensor's name is empty; give it one");
     if (name.size() > longest_name)
-        reject(Reject::name_too_long, "the name has " + std::to_string(name.size()) +
-                                          " bytes, the limit is 65536; shorten it");
+        reject(Reject::name_too_long, "the name has ", name.size(),
+               " bytes, the limit is 65536; shorten it");
     for (unsigned char c : name)
         if (c < 0x20 || c == 0x7f)
-            reject(Reject::name_control_character,
-                   "the name has the control character " + std::to_string(int(c)) + "; rename it");
+            reject(Reject::name_control_character, "the name has the control character ", int(c),
+                   "; rename it");
 }
 
 bool Events::key(std::string& text) {
@@ -211,9 +209,8 @@ bool Events::key(std::string& text) {
             }
             check_name(text);
             if (h_.entries.size() == options_.max_tensors)
-                reject(Reject::too_many_tensors, "more than " +
-                                                     std::to_string(options_.max_tensors) +
-                                                     " tensors; raise ReadOptions::max_tensors");
+                reject(Reject::too_many_tensors, "more than ", options_.max_tensors,
+                       " tensors; raise ReadOptions::max_tensors");
             entry_ = {};
             entry_.name_at = keep(text);
             entry_.name_size = uint32_t(text.size());
@@ -224,11 +221,10 @@ bool Events::key(std::string& text) {
         case State::fields: {
             const size_t i = size_t(std::ranges::find(fields, text, &Field::name) - fields);
             if (i == std::size(fields))
-                reject(Reject::unknown_field,
-                       "the field " + in_quotes(text) +
-                           " is not of the format; fields are dtype, shape, data_offsets");
+                reject(Reject::unknown_field, "the field ", in_quotes(text),
+                       " is not of the format; fields are dtype, shape, data_offsets");
             if (std::exchange(has_[i], true))
-                reject(Reject::duplicate_field, "the field " + in_quotes(text) + " appears twice");
+                reject(Reject::duplicate_field, "the field ", in_quotes(text), " appears twice");
             state_ = fields[i].then;
             return true;
         }
@@ -265,8 +261,7 @@ bool Events::start_array(size_t) {
 
 bool Events::end_array() {
     if (state_ == State::offsets && offsets_ != 2)
-        reject(Reject::offsets_count,
-               std::to_string(offsets_) + " offsets, expected two: [begin, end]");
+        reject(Reject::offsets_count, offsets_, " offsets, expected two: [begin, end]");
     state_ = State::fields;
     return true;
 }
@@ -284,26 +279,22 @@ bool Events::end_object() {
 
 void Events::finish_entry() {
     for (size_t i = 0; i < has_.size(); ++i)
-        if (!has_[i])
-            reject(Reject::missing_field,
-                   "the field '" + std::string(fields[i].name) + "' is missing");
-    const std::string element(name_of(entry_.element));
+        if (!has_[i]) reject(Reject::missing_field, "the field '", fields[i].name, "' is missing");
     const std::optional<int64_t> bits = packed_bits(entry_.element, h_.shape(entry_));
     if (!bits) reject(Reject::shape_overflow, "the shape's elements are too many for 64 bits");
     if (*bits % 8 != 0)
-        reject(Reject::partial_byte,
-               number(uint64_t(*bits)) + " bits of " + element + " are not whole bytes");
+        reject(Reject::partial_byte, uint64_t(*bits), " bits of ", entry_.element,
+               " are not whole bytes");
     const uint64_t begin = entry_.begin, end = entry_.end, bytes = uint64_t(*bits) / 8;
     if (end < begin)
-        reject(Reject::offsets_reversed,
-               "data_offsets [" + number(begin) + ", " + number(end) + "] end before they begin");
+        reject(Reject::offsets_reversed, "data_offsets [", begin, ", ", end,
+               "] end before they begin");
     if (end > data_size_)
-        reject(Reject::span_beyond_file, "data_offsets end at " + number(end) + ", the file has " +
-                                             number(data_size_) +
-                                             " bytes of data; it is incomplete, fetch it again");
+        reject(Reject::span_beyond_file, "data_offsets end at ", end, ", the file has ", data_size_,
+               " bytes of data; it is incomplete, fetch it again");
     if (end - begin != bytes)
-        reject(Reject::size_mismatch, "the shape needs " + number(bytes) + " bytes of " + element +
-                                          ", data_offsets give " + number(end - begin));
+        reject(Reject::size_mismatch, "the shape needs ", bytes, " bytes of ", entry_.element,
+               ", data_offsets give ", end - begin);
     h_.entries.push_back(entry_);
 }
 
@@ -315,7 +306,7 @@ bool Events::parse_error(size_t, const std::string&, const nlohmann::json::excep
     const size_t end = std::min(said.find("; last read"), begin + 200);  // not the text itself
     field_.clear();
     reject(is_utf8 ? Reject::invalid_utf8 : Reject::invalid_syntax,
-           "the header is not valid JSON: " + std::string(said.substr(begin, end - begin)));
+           "the header is not valid JSON: ", said.substr(begin, end - begin));
 }
 
 // Data that begin at 0, follow one another and end with the file. Equal begins: the empty one first.
@@ -330,15 +321,15 @@ void check_spans(const File& file, const SafetensorsHeader& h) {
         const Entry& e = entries[i];
         if (e.begin != expected)
             file.reject(e.begin < expected ? Reject::overlap : Reject::hole, h.name(e),
-                        h.data_at + e.begin,
-                        "its data begin at " + number(e.begin) + ", those before end at " +
-                            number(expected) + "; data must follow one another without gaps");
+                        h.data_at + e.begin, "its data begin at ", e.begin,
+                        ", those before end at ", expected,
+                        "; data must follow one another without gaps");
         expected = e.end;
     }
     if (expected != file.size() - h.data_at)
-        file.reject(Reject::trailing_bytes, "", h.data_at + expected,
-                    "the tensors end after " + number(expected) + " bytes of data, the file has " +
-                        number(file.size() - h.data_at) + "; it was written wrongly");
+        file.reject(Reject::trailing_bytes, "", h.data_at + expected, "the tensors end after ",
+                    expected, " bytes of data, the file has ", file.size() - h.data_at,
+                    "; it was written wrongly");
 }
 
 void check_duplicates(const File& file, SafetensorsHeader& h) {
@@ -354,8 +345,8 @@ void check_duplicates(const File& file, SafetensorsHeader& h) {
     const auto again = std::ranges::adjacent_find(h.metadata, {}, key);
     if (again != h.metadata.end())
         file.reject(Reject::duplicate_metadata_key, metadata_name,
-                    prefix + std::max(again[0], again[1]),
-                    "the key " + in_quotes(key(*again)) + " appears twice; keep one of them");
+                    prefix + std::max(again[0], again[1]), "the key ", in_quotes(key(*again)),
+                    " appears twice; keep one of them");
 }
 
 // White space outside strings becomes spaces: for its messages the parser spells other kinds with eight
@@ -372,26 +363,23 @@ void flatten_space(std::string& text) {
 
 // The header's text, without the spaces at its end.
 void read_text(const File& file, const ReadOptions& options, SafetensorsHeader& h) {
-    const auto reject = [&](Reject code, uint64_t at, const std::string& what) {
-        file.reject(code, "", at, what);
+    const auto reject = [&](Reject code, uint64_t at, const auto&... what) {
+        file.reject(code, "", at, what...);
     };
     if (file.size() < prefix)
-        reject(Reject::file_too_short, file.size(),
-               "the file has " + std::to_string(file.size()) +
-                   " bytes, a safetensors file begins with 8 that give its header's length");
+        reject(Reject::file_too_short, file.size(), "the file has ", file.size(),
+               " bytes, a safetensors file begins with 8 that give its header's length");
     uint64_t n;  // little-endian, as the machine is (element.cpp)
     static_assert(sizeof n == prefix);
     file.read(0, &n, prefix);
     // In this order: a wrong file is called that, not too large.
     if (n > file.size() - prefix)
-        reject(Reject::header_beyond_file, 0,
-               "the header's length, " + std::to_string(n) + ", is beyond the file's " +
-                   std::to_string(file.size()) + " bytes; no safetensors file, or incomplete");
+        reject(Reject::header_beyond_file, 0, "the header's length, ", n, ", is beyond the file's ",
+               file.size(), " bytes; no safetensors file, or incomplete");
     const uint64_t limit = std::min(options.max_header, highest_header);
     if (n > limit)
-        reject(Reject::header_above_limit, 0,
-               "the header's length, " + std::to_string(n) + ", is above the limit of " +
-                   std::to_string(limit) + "; split the file");
+        reject(Reject::header_above_limit, 0, "the header's length, ", n,
+               ", is above the limit of ", limit, "; split the file");
     if (n == 0) reject(Reject::header_empty, 0, "the header is empty; write at least {}");
     h.data_at = prefix + n;
     std::string& text = h.text;
@@ -402,8 +390,8 @@ void read_text(const File& file, const ReadOptions& options, SafetensorsHeader& 
     if (text[0] == ' ' || text[0] == '\n' || text[0] == '\t' || text[0] == '\r')
         reject(Reject::leading_space, prefix, "the header begins with white space, expected '{'");
     if (text[0] != '{')
-        reject(Reject::header_not_object, prefix,
-               "the header begins with " + in_quotes({text.data(), 1}) + ", expected '{'");
+        reject(Reject::header_not_object, prefix, "the header begins with ",
+               in_quotes({text.data(), 1}), ", expected '{'");
     const size_t last = text.find_last_not_of(' ');
     if (text[last] == '\0')
         reject(Reject::nul_padding, prefix + last,

@@ -60,15 +60,15 @@ void for_pieces(const Lines& l, const cpu::ChannelArgs& operands, DType dtype, B
 
 Shape channel_shape(const char* name, const Shape& x) {
     if (x.rank() < 2 || count(x) == 0)
-        throw ShapeError(name, "x must be (batch, channels, …) and not empty, got " + to_string(x));
+        throw ShapeError(name, "x must be (batch, channels, …) and not empty, got ", x);
     return joined({1, x[1]}, Shape::filled(x.rank() - 2, 1));
 }
 
 void require_channels(const char* name, const Tensor& t, const Tensor& x) {
     if (!t.defined()) return;
     if (t.rank() != 1 || t.size(0) != x.size(1))
-        throw ShapeError(name, "needs one number for each channel: " + to_string(t.shape()) +
-                                   " vs " + std::to_string(x.size(1)) + " channels");
+        throw ShapeError(name, "needs one number for each channel: ", t.shape(), " vs ", x.size(1),
+                         " channels");
     require_same_dtype(name, x, t, "x");
 }
 

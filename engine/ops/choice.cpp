@@ -51,7 +51,7 @@ void choose(const Tensor& out, const Tensor& mask, const Tensor& a, const Tensor
 Tensor Where::forward(const Attrs&, std::span<const Tensor> x) {
     const OperationScope scope(name, x);
     if (x[0].dtype() != DType::boolean)
-        throw DTypeError(name, "the mask must be bool, got " + std::string(name_of(x[0].dtype())));
+        throw DTypeError(name, "the mask must be bool, got ", x[0].dtype());
     require_same_dtype(name, x[1], x[2]);
     const Shape shape = cpu::broadcast_shape(
         name, x[0].shape(), cpu::broadcast_shape(name, x[1].shape(), x[2].shape()));

@@ -39,8 +39,7 @@ Tensor compare(const char* name, Comparison which, const Tensor& a, const Tensor
 
 void require_bool(const char* name, const Tensor& x) {
     if (x.dtype() != DType::boolean)
-        throw DTypeError(name, "works on bool, got " + std::string(name_of(x.dtype())) +
-                                   "; use not_equal(x, 0)");
+        throw DTypeError(name, "works on bool, got ", x.dtype(), "; use not_equal(x, 0)");
 }
 
 Tensor logic(const char* name, Logic which, const Tensor& a, const Tensor& b) {

@@ -15,7 +15,6 @@
 #include "engine/ops/matmul.h"
 #include "engine/ops/norm.h"
 #include "engine/ops/require.h"
-#include "engine/shown.h"
 
 namespace mercer {
 

@@ -17,18 +17,15 @@ std::string operands(const Shape& x, const Shape& w) {
 void check_channels(const char* operation, int axes, const Shape& x, const Shape& w,
                     int64_t channels_of_w, int64_t channels_of_x, int64_t groups) {
     if (x.rank() != axes + 2 || w.rank() != axes + 2)
-        throw ShapeError(operation,
-                         "x and w need " + std::to_string(axes + 2) + " axes" + operands(x, w));
+        throw ShapeError(operation, "x and w need ", axes + 2, " axes", operands(x, w));
     if (groups < 1 || groups > std::max<int64_t>(w[0], 1) || x[1] % groups || w[0] % groups)
-        throw ShapeError(
-            operation,
-            std::to_string(groups) + " groups must divide x's channels and w's" + operands(x, w));
+        throw ShapeError(operation, groups, " groups must divide x's channels and w's",
+                         operands(x, w));
     if (channels_of_w != channels_of_x)
-        throw ShapeError(operation, "channels differ, w has " + std::to_string(channels_of_w) +
-                                        " where x in " + std::to_string(groups) + " groups has " +
-                                        std::to_string(channels_of_x) + operands(x, w));
+        throw ShapeError(operation, "channels differ, w has ", channels_of_w, " where x in ",
+                         groups, " groups has ", channels_of_x, operands(x, w));
     for (int a = 2; a < w.rank(); ++a)
-        if (w[a] < 1) throw ShapeError(operation, "the kernel is empty" + operands(x, w));
+        if (w[a] < 1) throw ShapeError(operation, "the kernel is empty", operands(x, w));
 }
 
 // Larger ones fit no tensor, and their products no int64_t.
@@ -36,10 +33,9 @@ void check_range(const char* operation, const char* what, const Shape& numbers, 
     constexpr int64_t most = std::numeric_limits<int32_t>::max();
     for (int64_t n : numbers)
         if (n < least || n > most)
-            throw ValueError(operation,
-                             std::string(what) + " " + to_string(numbers) +
-                                 (n < least ? " must be at least " + std::to_string(least)
-                                            : " must be at most " + std::to_string(most)));
+            throw ValueError(operation, what, " ", numbers,
+                             n < least ? " must be at least " : " must be at most ",
+                             n < least ? least : most);
 }
 
 void check_types(const char* operation, const Tensor& a, const Tensor& b, const Tensor& bias,
@@ -48,8 +44,7 @@ void check_types(const char* operation, const Tensor& a, const Tensor& b, const 
     require_same_dtype(operation, a, b);
     if (bias.defined()) require_same_dtype(operation, a, bias, "", "bias");
     if (bias.defined() && !(bias.shape() == Shape{channels}))
-        throw ShapeError(operation, "bias " + to_string(bias.shape()) + " must have shape (" +
-                                        std::to_string(channels) + ")");
+        throw ShapeError(operation, "bias ", bias.shape(), " must have shape (", channels, ")");
 }
 
 constexpr cpu::ConvolutionAxis trivial{1, 1, 1, 1, 1, 0};
@@ -81,17 +76,15 @@ Shape for_each_axis(const char* operation, const char* what, const Shape& number
     Shape all = numbers.rank() == 1 ? Shape::filled(axes, numbers[0]) : numbers;
     check_range(operation, what, numbers, least);
     if (all.rank() != axes)
-        throw ShapeError(operation, std::string(what) + " " + to_string(numbers) +
-                                        " must be one number or " + std::to_string(axes));
+        throw ShapeError(operation, what, " ", numbers, " must be one number or ", axes);
     return all;
 }
 
 Shape pads_for_axes(const char* operation, const Shape& pads, int axes) {
     Shape both = Shape::filled(2 * axes, 0);
     if (pads.rank() > 1 && pads.rank() != axes && pads.rank() != 2 * axes)
-        throw ShapeError(operation, "pads " + to_string(pads) +
-                                        " must be one number, one for each of " +
-                                        std::to_string(axes) + " axes, or two");
+        throw ShapeError(operation, "pads ", pads, " must be one number, one for each of ", axes,
+                         " axes, or two");
     for (int i = 0; i < 2 * axes && pads.rank(); ++i)
         both[i] = pads[pads.rank() == 1 ? 0 : pads.rank() == axes ? i / 2 : i];
     check_range(operation, "pads", pads, 0);
@@ -117,9 +110,9 @@ ConvolutionAttrs convolution_attrs(const char* operation, int axes, const Shape&
         } else {
             const int64_t room = in + before + ends[2 * a + 1] - span;
             if (room < 0)
-                throw ShapeError(operation, "the kernel reaches over " + std::to_string(span) +
-                                                " places where x with its padding has " +
-                                                std::to_string(room + span) + operands(x, w));
+                throw ShapeError(operation, "the kernel reaches over ", span,
+                                 " places where x with its padding has ", room + span,
+                                 operands(x, w));
             out = room / steps[a] + 1;
         }
         attrs.axis[2 - axes + a] = {in, out, w[a + 2], steps[a], apart[a], before};
@@ -142,11 +135,10 @@ ConvolutionAttrs transposed_attrs(const char* operation, int axes, const Shape& 
         const int64_t in = (out - 1) * steps[a] - before - ends[2 * a + 1] +
                            (w[a + 2] - 1) * apart[a] + 1 + more[a];
         if (more[a] >= steps[a])
-            throw ValueError(operation, "output_padding " + to_string(output_padding) +
-                                            " must be less than the stride " + to_string(stride));
+            throw ValueError(operation, "output_padding ", output_padding,
+                             " must be less than the stride ", stride);
         if (in < 1 || out < 1)
-            throw ShapeError(operation,
-                             "nothing is left of axis " + std::to_string(a + 2) + operands(x, w));
+            throw ShapeError(operation, "nothing is left of axis ", a + 2, operands(x, w));
         attrs.axis[2 - axes + a] = {in, out, w[a + 2], steps[a], apart[a], before};
     }
     return attrs;

@@ -6,7 +6,6 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/ops/rows.h"
-#include "engine/shown.h"
 
 namespace mercer {
 
@@ -14,7 +13,7 @@ Tensor Dropout::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     require_floating(name, in[0]);
     if (!(attrs.p >= 0 && attrs.p < 1))
-        throw ValueError(name, "p must be in [0, 1), got " + shown(attrs.p));
+        throw ValueError(name, "p must be in [0, 1), got ", attrs.p);
     const Tensor x = in[0].contiguous(), y = Tensor::empty(x.shape(), x.dtype());
     constexpr int64_t block = cpu::random_block;
     const int64_t n = x.count(), blocks = (n + block - 1) / block;

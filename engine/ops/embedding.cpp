@@ -15,13 +15,11 @@ Tensor Embedding::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const Tensor table = in[0].contiguous(), ids = in[1].contiguous();
     if (table.dtype() != DType::bf16) require_floating(name, table);
     if (table.rank() != 2)
-        throw ShapeError(name, "the table must be (size, width), got " + to_string(table.shape()));
+        throw ShapeError(name, "the table must be (size, width), got ", table.shape());
     require_i64(name, "ids", ids);
     const int64_t *const id = ids.data<int64_t>(),
                          k = cpu::first_outside(id, ids.count(), attrs.size);
-    if (k < ids.count())
-        throw ValueError(name, "id " + std::to_string(id[k]) + " is outside [0, " +
-                                   std::to_string(attrs.size) + ")");
+    if (k < ids.count()) throw ValueError(name, "id ", id[k], " is outside [0, ", attrs.size, ")");
     const int64_t width = table.shape()[1];
     const Tensor out = Tensor::empty(joined(ids.shape(), {width}), table.dtype());
     if (out.count() > 0)

@@ -7,7 +7,6 @@
 #include "engine/ops/loss_rows.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/rows.h"
-#include "engine/shown.h"
 
 namespace mercer {
 
@@ -21,8 +20,8 @@ Tensor alpha_rows(const char* name, const Tensor& alpha, const Tensor& x, int ax
     require_same_dtype(name, x, alpha, "x", "alpha");
     const Shape kept = kept_shape(x.shape(), 1u << axis);
     if (!(cpu::broadcast_shape(name, alpha.shape(), kept) == kept))
-        throw ShapeError(name, "alpha " + to_string(alpha.shape()) +
-                                   " must broadcast to one for each row, " + to_string(kept));
+        throw ShapeError(name, "alpha ", alpha.shape(), " must broadcast to one for each row, ",
+                         kept);
     const Tensor rows = as_rows(broadcast_to(alpha, kept), axis);
     require_alpha(name, rows);
     return rows;
@@ -45,8 +44,8 @@ void require_alpha(const char* name, const Tensor& alpha) {
         const T* const a = static_cast<const T*>(all.raw());
         for (int64_t i = 0; i < all.count(); ++i)
             if (!(a[i] >= T(1) && a[i] <= T(1e6)))
-                throw ValueError(name, "alpha must be in [1, 1e6], got " + shown(a[i]) +
-                                           "; keep a free one there as 1 + softplus(a)");
+                throw ValueError(name, "alpha must be in [1, 1e6], got ", a[i],
+                                 "; keep a free one there as 1 + softplus(a)");
     });
 }
 
@@ -93,12 +92,11 @@ std::array<Tensor, 4> FenchelYoung::forward(const Attrs& attrs, std::span<const 
     const OperationScope scope(name, in);
     require_floating(name, in[0]);
     if (in[0].rank() == 0 || !(in[0].shape() == in[1].shape()))
-        throw ShapeError(name, "the target must have the shape of x: x " +
-                                   to_string(in[0].shape()) + " vs target " +
-                                   to_string(in[1].shape()));
+        throw ShapeError(name, "the target must have the shape of x: x ", in[0].shape(),
+                         " vs target ", in[1].shape());
     require_same_dtype(name, in[0], in[1], "x", "target");
     if (!(attrs.alpha >= 1 && attrs.alpha <= 1e6))
-        throw ValueError(name, "alpha must be in [1, 1e6], got " + shown(attrs.alpha));
+        throw ValueError(name, "alpha must be in [1, 1e6], got ", attrs.alpha);
     const Tensor x = in[0].contiguous(), y = in[1].contiguous();
     const Shape shape = x.shape().part(0, x.rank() - 1);
     std::array<Tensor, 4> out;  // loss, top, s, Σ

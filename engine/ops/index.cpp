@@ -18,16 +18,14 @@ namespace {
 void check_form(const char* operation, const Tensor& x, const Tensor& index) {
     require_i64(operation, "the index", index);
     if (index.rank() != x.rank())
-        throw ShapeError(operation, "index " + to_string(index.shape()) +
-                                        " must have the rank of " + to_string(x.shape()));
+        throw ShapeError(operation, "index ", index.shape(), " must have the rank of ", x.shape());
 }
 void check_range(const char* operation, const Tensor& index, int axis, int64_t size) {
     const Tensor flat = index.contiguous();
     const int64_t *const p = flat.data<int64_t>(), k = cpu::first_outside(p, flat.count(), size);
     if (k < flat.count())
-        throw ValueError(operation, "index " + std::to_string(p[k]) + " is outside [0, " +
-                                        std::to_string(size) + ") along axis " +
-                                        std::to_string(axis));
+        throw ValueError(operation, "index ", p[k], " is outside [0, ", size, ") along axis ",
+                         axis);
 }
 
 /// Whether the index is the same at every place beside `axis`, where there is one.
@@ -140,9 +138,8 @@ Tensor ScatterAdd::forward(const Attrs& attrs, std::span<const Tensor> in) {
     check_form(name, x, index);
     Shape shape = x.shape();
     if (index.size(attrs.axis) != shape[attrs.axis])
-        throw ShapeError(name, "index " + to_string(index.shape()) +
-                                   " must have as many along axis " + std::to_string(attrs.axis) +
-                                   " as " + to_string(shape));
+        throw ShapeError(name, "index ", index.shape(), " must have as many along axis ",
+                         attrs.axis, " as ", shape);
     shape[attrs.axis] = attrs.size;
     const Tensor out = Tensor::empty(shape, x.dtype()), source = x.contiguous();
     Tensor ids;
@@ -162,10 +159,8 @@ Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
     Shape expected = x.shape();
     expected[attrs.axis] = index.shape()[attrs.axis];
     if (!(source.shape() == expected) || source.dtype() != x.dtype())
-        throw ShapeError(name, "x is " + to_string(x.dtype(), x.shape()) + ", the index " +
-                                   to_string(index.shape()) + "; the source must be " +
-                                   to_string(x.dtype(), expected) + ", got " +
-                                   to_string(source.dtype(), source.shape()));
+        throw ShapeError(name, "x is ", x, ", the index ", index.shape(), "; the source must be ",
+                         to_string(x.dtype(), expected), ", got ", source);
     const Tensor dense = source.contiguous();
     Tensor ids;
     const cpu::Indexed places = indexed(name, index, source.shape(), attrs.axis, size, ids);
@@ -183,14 +178,12 @@ Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
 
 Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype) {
     require_i64("one_hot", "ids", ids);
-    if (classes < 0)
-        throw ValueError("one_hot", "the number of classes is " + std::to_string(classes));
+    if (classes < 0) throw ValueError("one_hot", "the number of classes is ", classes);
     const Tensor out = Tensor::empty(joined(ids.shape(), {classes}), dtype),
                  flat = ids.contiguous();
     const int64_t *id = flat.data<int64_t>(), n = flat.count();
     if (const int64_t k = cpu::first_outside(id, n, classes); k < n)
-        throw ValueError("one_hot", "id " + std::to_string(id[k]) + " is outside [0, " +
-                                        std::to_string(classes) + ")");
+        throw ValueError("one_hot", "id ", id[k], " is outside [0, ", classes, ")");
     visit(dtype, [&]<class T>(T) {
         T* rows = static_cast<T*>(out.raw());
         parallel_for(n, grain_for(classes / 8 + 1), [&](int64_t begin, int64_t end) {

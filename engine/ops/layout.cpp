@@ -23,8 +23,7 @@ Shape resolve_shape(const Shape& shape, int64_t n, const Shape& from) {
         known *= out[unknown];
     }
     if (!fits || known != n || (unknown >= 0 && out[unknown] < 0))
-        throw ShapeError("reshape", to_string(from) + " has " + std::to_string(n) +
-                                        " elements and does not fit " + to_string(shape));
+        throw ShapeError("reshape", from, " has ", n, " elements and does not fit ", shape);
     require_shape("reshape", out);
     return out;
 }
@@ -44,13 +43,12 @@ Permute::Attrs permutation(std::span<const int> axes, int rank) {
         seen |= 1u << attrs.axes[k];
     }
     if (int(axes.size()) != rank || seen != (1u << rank) - 1u)
-        throw ShapeError("permute", "needs each of the " + std::to_string(rank) + " axes once");
+        throw ShapeError("permute", "needs each of the ", rank, " axes once");
     return attrs;
 }
 
 Permute::Attrs last_two_exchanged(int rank) {
-    if (rank < 2)
-        throw ShapeError("transpose", "needs rank 2 or more, got rank " + std::to_string(rank));
+    if (rank < 2) throw ShapeError("transpose", "needs rank 2 or more, got rank ", rank);
     Permute::Attrs attrs{};
     attrs.rank = rank;
     for (int k = 0; k < rank; ++k) attrs.axes[k] = k;

@@ -21,8 +21,8 @@ namespace {
 void check_square(const char* operation, const Tensor& a) {
     require_floating(operation, a);
     if (a.rank() < 2 || a.size(-1) != a.size(-2))
-        throw ShapeError(
-            operation, "needs square matrices over the last two axes, got " + to_string(a.shape()));
+        throw ShapeError(operation, "needs square matrices over the last two axes, got ",
+                         a.shape());
 }
 
 /// Checks the two sides of an equation; the batch that they share.
@@ -30,9 +30,8 @@ Shape batch_of(const char* operation, const Tensor& a, const Tensor& b) {
     check_square(operation, a);
     require_same_dtype(operation, a, b);
     if (b.rank() < 2 || b.size(-2) != a.size(-1))
-        throw ShapeError(operation, "the matrix is " + to_string(a.shape()) + ", the right side " +
-                                        to_string(b.shape()) +
-                                        "; give [..., n, n] and [..., n, k]");
+        throw ShapeError(operation, "the matrix is ", a.shape(), ", the right side ", b.shape(),
+                         "; give [..., n, n] and [..., n, k]");
     return cpu::broadcast_shape(operation, cpu::batch_shape(a.shape()),
                                 cpu::batch_shape(b.shape()));
 }
@@ -58,9 +57,8 @@ void for_batch(int64_t batch, int64_t cost, const char* operation, const char* c
             }
     });
     if (failed != INT64_MAX)
-        throw NumericalError(operation, "matrix " + std::to_string(failed) + " of the batch " +
-                                            complaint + " (at column " + std::to_string(where - 1) +
-                                            ")");
+        throw NumericalError(operation, "matrix ", failed, " of the batch ", complaint,
+                             " (at column ", where - 1, ")");
 }
 
 // body(i, factors, pivots) for every matrix of a contiguous batch; a becomes its factors, the result their pivots. Or, of
@@ -230,8 +228,7 @@ std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
                 for (int64_t c = 0; c <= r; ++c)
                     if (!std::isfinite(matrix[r * n + c])) return c + 1;
             if (!cpu::eigh(n, matrix, l + i * n, v + i * n * n))
-                throw NumericalError(
-                    name, "matrix " + std::to_string(i) + " of the batch: it did not converge");
+                throw NumericalError(name, "matrix ", i, " of the batch: it did not converge");
             return int64_t{0};
         });
     });

@@ -25,7 +25,7 @@ const cpu::PointwiseKernels* kernels_of(Activation activation) {
         case Activation::tanh: return &tanh_kernels();
         case Activation::sigmoid: return &sigmoid_kernels();
     }
-    throw ValueError("linear", "no activation has the number " + std::to_string(int(activation)));
+    throw ValueError("linear", "no activation has the number ", int(activation));
 }
 
 void check(const Tensor& x, const Tensor& w, const Tensor& bias) {
@@ -33,15 +33,13 @@ void check(const Tensor& x, const Tensor& w, const Tensor& bias) {
     if (bias.defined()) require_same_dtype("linear", x, bias, "x", "bias");
     require_floating("linear", x);
     if (x.rank() < 1 || w.rank() != 2)
-        throw ShapeError("linear", "takes x (…, k) and w (k, n), got x " + to_string(x.shape()) +
-                                       ", w " + to_string(w.shape()));
+        throw ShapeError("linear", "takes x (…, k) and w (k, n), got x ", x.shape(), ", w ",
+                         w.shape());
     if (x.shape().back() != w.shape()[0])
-        throw ShapeError("linear", "inner dimensions differ: x " + to_string(x.shape()) + " vs w " +
-                                       to_string(w.shape()));
+        throw ShapeError("linear", "inner dimensions differ: x ", x.shape(), " vs w ", w.shape());
     if (bias.defined() && !(bias.shape() == Shape{w.shape()[1]}))
-        throw ShapeError("linear", "bias " + to_string(bias.shape()) + " must have shape (" +
-                                       std::to_string(w.shape()[1]) + "), as w " +
-                                       to_string(w.shape()) + " has columns");
+        throw ShapeError("linear", "bias ", bias.shape(), " must have shape (", w.shape()[1],
+                         "), as w ", w.shape(), " has columns");
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include "engine/ops/loss_rows.h"
 #include "engine/ops/tiles.h"
 #include "engine/parallel.h"
-#include "engine/shown.h"
 
 namespace mercer {
 
@@ -35,8 +34,8 @@ Tensor gradient(const Tensor& x, int64_t n, const Tensor& top, const Tensor& sum
 void require_labels(const char* operation, const Shape& x, const Tensor& ids) {
     require_i64(operation, "class ids", ids);
     if (x.rank() == 0 || !(ids.shape() == x.part(0, x.rank() - 1)))
-        throw ShapeError(operation, "class ids must have the shape of x without its last axis: x " +
-                                        to_string(x) + " vs ids " + to_string(ids.shape()));
+        throw ShapeError(operation, "class ids must have the shape of x without its last axis: x ",
+                         x, " vs ids ", ids.shape());
 }
 
 }  // namespace
@@ -98,8 +97,7 @@ Tensor row_labels(const char* operation, const Shape& x, const Tensor& ids, int6
         if (p[r] == ignore)
             p[r] = -1;
         else if (p[r] < 0 || p[r] >= x.back())
-            throw ValueError(operation, "class id " + std::to_string(p[r]) + " is outside [0, " +
-                                            std::to_string(x.back()) + ")");
+            throw ValueError(operation, "class id ", p[r], " is outside [0, ", x.back(), ")");
     return labels;
 }
 int64_t labelled(const Tensor& labels) {
@@ -111,7 +109,7 @@ std::array<Tensor, 3> CrossEntropy::forward(const Attrs& attrs, std::span<const 
     const OperationScope scope(name, in);
     require_floating(name, in[0]);
     if (!(attrs.smoothing >= 0 && attrs.smoothing < 1))
-        throw ValueError(name, "label_smoothing must be in [0, 1), got " + shown(attrs.smoothing));
+        throw ValueError(name, "label_smoothing must be in [0, 1), got ", attrs.smoothing);
     const Tensor labels = row_labels(name, in[0].shape(), in[1], attrs.ignore),
                  x = in[0].contiguous(), top = Tensor::empty(labels.shape(), x.dtype()),
                  sum = Tensor::empty(labels.shape(), x.dtype()),

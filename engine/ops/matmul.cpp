@@ -20,11 +20,10 @@ Shape product_shape(const Tensor& a, const Tensor& b) {
     require_same_dtype("matmul", a, b);
     require_floating("matmul", a);
     if (a.rank() < 1 || b.rank() < 1)
-        throw ShapeError("matmul", "operands need an axis: lhs " + to_string(a.shape()) +
-                                       " vs rhs " + to_string(b.shape()));
+        throw ShapeError("matmul", "operands need an axis: lhs ", a.shape(), " vs rhs ", b.shape());
     if (a.shape().back() != b.shape()[b.rank() - 2])
-        throw ShapeError("matmul", "inner dimensions differ: lhs " + to_string(a.shape()) +
-                                       " vs rhs " + to_string(b.shape()));
+        throw ShapeError("matmul", "inner dimensions differ: lhs ", a.shape(), " vs rhs ",
+                         b.shape());
     Shape shape =
         cpu::broadcast_shape("matmul", cpu::batch_shape(a.shape()), cpu::batch_shape(b.shape()));
     shape.push_back(a.shape()[a.rank() - 2]);
@@ -173,12 +172,12 @@ Tensor matmul(const Tensor& a, const Tensor& b) { return matmul_in(cpu::Order::b
 
 void matmul_into(Tensor& out, const Tensor& a, const Tensor& b) {
     if (a.rank() < 2 || b.rank() < 2)
-        throw ShapeError("matmul_into", "operands need two axes: lhs " + to_string(a.shape()) +
-                                            " vs rhs " + to_string(b.shape()));
+        throw ShapeError("matmul_into", "operands need two axes: lhs ", a.shape(), " vs rhs ",
+                         b.shape());
     const Shape shape = product_shape(a, b);
     if (!(out.shape() == shape) || out.dtype() != a.dtype())
-        throw ShapeError("matmul_into", "out is " + to_string(out.dtype(), out.shape()) +
-                                            ", the product " + to_string(a.dtype(), shape));
+        throw ShapeError("matmul_into", "out is ", out, ", the product ",
+                         to_string(a.dtype(), shape));
     if (out.storage() == a.storage() || out.storage() == b.storage())
         throw InPlaceError("matmul_into",
                            "out shares memory with an operand; write to another tensor");

@@ -21,17 +21,16 @@ Shape last_axes(const Shape& shape, int n) { return shape.part(shape.rank() - n,
 int64_t row_length(const char* name, int axes, const Tensor& x, const Tensor& gain,
                    const Tensor& bias) {
     if (x.rank() < axes)
-        throw ShapeError(name, "x " + to_string(x.shape()) + " has fewer axes than gain and bias");
+        throw ShapeError(name, "x ", x.shape(), " has fewer axes than gain and bias");
     const Shape row = last_axes(x.shape(), axes);
     for (const Tensor* t : {&gain, &bias}) {
         if (!t->defined()) continue;
         if (!(t->shape() == row))
-            throw ShapeError(name, "gain and bias need the shape of x's last axes: x " +
-                                       to_string(x.shape()) + " vs " + to_string(t->shape()));
+            throw ShapeError(name, "gain and bias need the shape of x's last axes: x ", x.shape(),
+                             " vs ", t->shape());
         require_same_dtype(name, x, *t, "x");
     }
-    if (count(row) == 0)
-        throw ShapeError(name, "nothing to normalise over in " + to_string(x.shape()));
+    if (count(row) == 0) throw ShapeError(name, "nothing to normalise over in ", x.shape());
     return count(row);
 }
 

@@ -55,20 +55,18 @@ Tensor Pad::forward(const Attrs& attrs, std::span<const Tensor> x) {
 Pad::Attrs pad_range(const Shape& x, std::span<const int64_t> before,
                      std::span<const int64_t> after, PadMode mode, double value) {
     if (int(before.size()) != x.rank() || int(after.size()) != x.rank())
-        throw ShapeError(
-            "pad", "x is " + to_string(x) + "; give a size before and after for each axis, got " +
-                       std::to_string(before.size()) + " and " + std::to_string(after.size()));
+        throw ShapeError("pad", "x is ", x, "; give a size before and after for each axis, got ",
+                         before.size(), " and ", after.size());
     Pad::Attrs attrs{x, Shape(before), mode, value};
     for (int a = 0; a < x.rank(); ++a) {
         if (before[size_t(a)] < 0 || after[size_t(a)] < 0)
             throw ValueError("pad", "sizes must not be negative; use slice to cut");
         if (__builtin_add_overflow(attrs.shape[a], before[size_t(a)], &attrs.shape[a]) ||
             __builtin_add_overflow(attrs.shape[a], after[size_t(a)], &attrs.shape[a]))
-            throw ShapeError("pad", "too many elements along axis " + std::to_string(a));
+            throw ShapeError("pad", "too many elements along axis ", a);
         const int64_t n = x[a], border = std::max(before[size_t(a)], after[size_t(a)]);
         if (border > 0 && mode == PadMode::reflect && border >= n)
-            throw ValueError("pad", "a border of " + std::to_string(border) +
-                                        " cannot mirror an axis of size " + std::to_string(n));
+            throw ValueError("pad", "a border of ", border, " cannot mirror an axis of size ", n);
         if (border > 0 && mode != PadMode::constant && n == 0)
             throw ValueError("pad", "an axis of size 0 has nothing to repeat");
     }

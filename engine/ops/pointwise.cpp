@@ -21,9 +21,8 @@ cpu::PointwiseFn forward_for(const PointwiseOp& op, DType dtype) {
     const auto& kernels = op.kernels().forward;
     const bool integers = kernels[int(DType::i64)];
     if (size_t(dtype) < std::size(kernels) && kernels[int(dtype)]) return kernels[int(dtype)];
-    throw DTypeError(op.name, std::string("works on ") +
-                                  (integers ? "f32, f64, i32 and i64" : "f32 and f64") + ", got " +
-                                  std::string(name_of(dtype)) + "; use cast");
+    throw DTypeError(op.name, "works on ", integers ? "f32, f64, i32 and i64" : "f32 and f64",
+                     ", got ", dtype, "; use cast");
 }
 
 Shape common_shape(const PointwiseOp& op, std::span<const Tensor* const> x) {
@@ -229,8 +228,7 @@ std::span<const OperationInfo> operations() {
 const PointwiseOp& pointwise_op(std::string_view name) {
     for (const OperationInfo& info : operations())
         if (info.pointwise && info.name == name) return *info.pointwise;
-    throw ValueError("pointwise_op",
-                     "no pointwise operation is called '" + std::string(name) + "'");
+    throw ValueError("pointwise_op", "no pointwise operation is called '", name, "'");
 }
 
 void add_in_place(Tensor& a, const Tensor& b) {

@@ -121,7 +121,7 @@ void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Visit visit) 
     const Tile t(windows);
     const int64_t size = t.tiling.plane(), row = t.row(), columns = t.all.columns();
     if (t.in[0] * t.in[1] > std::numeric_limits<Place>::max())
-        throw ShapeError(windows.operation, "planes too large: " + to_string(x.shape()));
+        throw ShapeError(windows.operation, "planes too large: ", x.shape());
     // Where there is nothing above −∞ the first place stands for all: in padding, the first one inside.
     Scratch scratch;
     Place* const own = scratch.take<Place>(size + cpu::patch_slack);
@@ -183,18 +183,15 @@ void pair_gradients(const ConvolutionAttrs& windows, const T* x, const T* g, int
 
 ConvolutionAttrs window_attrs(const char* operation, int axes, const Shape& x, const Shape& kernel,
                               const Shape& stride, const Shape& pads) {
-    if (x.rank() != axes + 2)
-        throw ShapeError(operation,
-                         "x needs " + std::to_string(axes + 2) + " axes, got " + to_string(x));
+    if (x.rank() != axes + 2) throw ShapeError(operation, "x needs ", axes + 2, " axes, got ", x);
     for (int a = 0; a < axes; ++a)
-        if (x[a + 2] == 0) throw ShapeError(operation, "nothing to pool over in " + to_string(x));
+        if (x[a + 2] == 0) throw ShapeError(operation, "nothing to pool over in ", x);
     const Shape size = for_each_axis(operation, "kernel", kernel, axes, 1),
                 ends = pads_for_axes(operation, pads, axes);
     for (int a = 0; a < 2 * axes; ++a)
         if (ends[a] >= size[a / 2])
-            throw ValueError(operation, "pads " + to_string(pads) +
-                                            " must be less than the kernel " + to_string(kernel) +
-                                            ", or windows hold padding only");
+            throw ValueError(operation, "pads ", pads, " must be less than the kernel ", kernel,
+                             ", or windows hold padding only");
     return convolution_attrs(operation, axes, x, joined({1, x[1]}, size),
                              stride.rank() ? stride : size, Padding::valid, {1}, 1, pads);
 }

@@ -9,8 +9,7 @@ Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) 
     const OperationScope scope(name, x);
     require_floating_pair(name, x[0], x[1], "a", "b");
     if (!(x[0].shape() == x[1].shape()))
-        throw ShapeError(name, "a " + to_string(x[0].shape()) + " and b " +
-                                   to_string(x[1].shape()) + " must have one shape");
+        throw ShapeError(name, "a ", x[0].shape(), " and b ", x[1].shape(), " must have one shape");
     Tensor out = Tensor::empty(x[1].shape(), x[1].dtype());
     if (out.count() == 0) return out;
     const bool wide = out.dtype() == DType::f64;

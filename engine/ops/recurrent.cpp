@@ -58,19 +58,15 @@ int64_t check_recurrent(const char* operation, int gates, const Tensor& x, const
                         std::span<const Tensor> states, const Tensor& lengths) {
     const auto expect = [&](const char* what, const Tensor& t, const Shape& shape) {
         if (t.defined() && !(t.shape() == shape))
-            throw ShapeError(operation, std::string(what) + " " + to_string(t.shape()) +
-                                            " must have shape " + to_string(shape) + " for x " +
-                                            to_string(x.shape()) + " and w_hh " +
-                                            to_string(w_hh.shape()));
+            throw ShapeError(operation, what, " ", t.shape(), " must have shape ", shape, " for x ",
+                             x.shape(), " and w_hh ", w_hh.shape());
         if (t.defined()) require_same_dtype(operation, x, t, "x", what);
     };
     require_floating(operation, x);
     if (x.rank() != 3 || x.size(0) < 1)
-        throw ShapeError(operation,
-                         "x must be (T, B, I) with T at least 1, got " + to_string(x.shape()));
+        throw ShapeError(operation, "x must be (T, B, I) with T at least 1, got ", x.shape());
     if (w_hh.rank() != 2 || w_hh.size(1) < 1)
-        throw ShapeError(operation, "w_hh must be (" + std::to_string(gates) + "·H, H), got " +
-                                        to_string(w_hh.shape()));
+        throw ShapeError(operation, "w_hh must be (", gates, "·H, H), got ", w_hh.shape());
     const int64_t h = w_hh.size(1), steps = x.size(0), batch = x.size(1);
     expect("w_hh", w_hh, {gates * h, h});
     expect("w_ih", w_ih, {gates * h, x.size(2)});
@@ -78,12 +74,10 @@ int64_t check_recurrent(const char* operation, int gates, const Tensor& x, const
     for (const Tensor& s : states) expect("an initial state", s, {batch, h});
     if (!lengths.defined()) return h;
     if (lengths.dtype() != DType::i64 || !(lengths.shape() == Shape{batch}))
-        throw ShapeError(operation, "lengths must be i64 (" + std::to_string(batch) + "), got " +
-                                        to_string(lengths.dtype(), lengths.shape()));
+        throw ShapeError(operation, "lengths must be i64 (", batch, "), got ", lengths);
     for (int64_t n : lengths.to_vector<int64_t>())
         if (n < 0 || n > steps)
-            throw ValueError(operation, "length " + std::to_string(n) + " is outside [0, " +
-                                            std::to_string(steps) + "]");
+            throw ValueError(operation, "length ", n, " is outside [0, ", steps, "]");
     return h;
 }
 

@@ -7,7 +7,6 @@
 #include "engine/functions.h"
 #include "engine/ops/product.h"
 #include "engine/ops/require.h"
-#include "engine/shown.h"
 
 namespace mercer {
 namespace {
@@ -19,7 +18,7 @@ void require_number(const char* name, const Tensor& x) {
 }
 void require_elements(const char* name, const Tensor& x, unsigned axes) {
     if (reduced_count(x.shape(), axes) == 0 && count(kept_shape(x.shape(), axes)) > 0)
-        throw ValueError(name, "nothing to reduce over in " + to_string(x.shape()));
+        throw ValueError(name, "nothing to reduce over in ", x.shape());
 }
 
 Tensor reduce(const char* name, cpu::Reduction op, const ReduceAttrs& attrs, const Tensor& x) {
@@ -78,8 +77,7 @@ ReduceAttrs reduce_axes(const char* operation, std::span<const int> axes, int ra
     unsigned mask = 0;
     for (int axis : axes) {
         const unsigned bit = 1u << normal_axis(operation, axis, rank);
-        if (mask & bit)
-            throw ShapeError(operation, "axis " + std::to_string(axis) + " is named twice");
+        if (mask & bit) throw ShapeError(operation, "axis ", axis, " is named twice");
         mask |= bit;
     }
     return {mask, keep};
@@ -151,7 +149,7 @@ Tensor NormP::forward(const Attrs& a, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     const Tensor& x = in[0];
     require_floating(name, x);
-    if (!(a.p >= 0)) throw ValueError(name, "p must be at least 0, got " + shown(a.p));
+    if (!(a.p >= 0)) throw ValueError(name, "p must be at least 0, got ", a.p);
     if (reduced_count(x.shape(), a.axes) == 0)
         return finished(Tensor::zeros(kept_shape(x.shape(), a.axes), x.dtype()), a);
     if (a.p == 0) return finished(cast(cpu::reduce(cpu::Counting::count, x, a.axes), x.dtype()), a);

@@ -43,9 +43,8 @@ Tensor searchsorted(const Tensor& boundaries, const Tensor& x, bool right) {
     bool fits = last == 0 || (last > 0 && x.rank() == boundaries.rank());
     for (int a = 0; fits && a < last; ++a) fits = boundaries.size(a) == x.size(a);
     if (!fits)
-        throw ShapeError(name, "boundaries " + to_string(boundaries.shape()) +
-                                   " must have one axis, or the axes of x " + to_string(x.shape()) +
-                                   " before the last");
+        throw ShapeError(name, "boundaries ", boundaries.shape(),
+                         " must have one axis, or the axes of x ", x.shape(), " before the last");
     const Tensor out = Tensor::empty(x.shape(), DType::i64);
     if (out.count() == 0) return out;
     const Tensor lists = boundaries.contiguous(), dense = x.contiguous();

@@ -51,8 +51,7 @@ Tensor reduced(const char* name, cpu::Reduction op, const SegmentAttrs& attrs,
 Tensor list_of_ids(const char* operation, const char* what, const Tensor& ids) {
     require_i64(operation, what, ids);
     if (ids.rank() != 1)
-        throw ShapeError(operation,
-                         std::string(what) + " must have one axis, got " + to_string(ids.shape()));
+        throw ShapeError(operation, what, " must have one axis, got ", ids.shape());
     return ids.contiguous();
 }
 
@@ -60,9 +59,7 @@ Tensor checked_ids(const char* operation, const char* what, const Tensor& ids, i
     const Tensor list = list_of_ids(operation, what, ids);
     const int64_t *const id = list.data<int64_t>(), k = cpu::first_outside(id, list.count(), n);
     if (k == list.count()) return list;
-    throw ValueError(operation, std::string(what) + "[" + std::to_string(k) +
-                                    "] = " + std::to_string(id[k]) + " is outside [0, " +
-                                    std::to_string(n) + ")");
+    throw ValueError(operation, what, "[", k, "] = ", id[k], " is outside [0, ", n, ")");
 }
 
 Tensor checked_offsets(const char* operation, const Tensor& offsets, int64_t entries) {
@@ -73,31 +70,28 @@ Tensor checked_offsets(const char* operation, const Tensor& offsets, int64_t ent
                          "offsets must have one entry more than there are segments, got none");
     if (!cpu::ascending(at, n)) {
         const int64_t* const fall = std::is_sorted_until(at, at + n);
-        throw ValueError(operation, "offsets must ascend, but offsets[" +
-                                        std::to_string(fall - at) + "] = " + std::to_string(*fall) +
-                                        " comes after " + std::to_string(fall[-1]));
+        throw ValueError(operation, "offsets must ascend, but offsets[", fall - at, "] = ", *fall,
+                         " comes after ", fall[-1]);
     }
     if (at[0] != 0 || at[n - 1] != entries)
-        throw ValueError(operation, "offsets must go from 0 to the number of rows, " +
-                                        std::to_string(entries) + "; they go from " +
-                                        std::to_string(at[0]) + " to " + std::to_string(at[n - 1]));
+        throw ValueError(operation, "offsets must go from 0 to the number of rows, ", entries,
+                         "; they go from ", at[0], " to ", at[n - 1]);
     return list;
 }
 
 Tensor row_ids(const char* operation, const Shape& x, const Tensor& ids, int64_t n) {
-    if (n < 0) throw ValueError(operation, "the number of segments is " + std::to_string(n));
+    if (n < 0) throw ValueError(operation, "the number of segments is ", n);
     const Tensor list = checked_ids(operation, "ids", ids, n);
     if (x.rank() < 1 || x[0] != list.count())
-        throw ShapeError(operation, "ids " + to_string(ids.shape()) +
-                                        " must have one entry for each row of x " + to_string(x));
+        throw ShapeError(operation, "ids ", ids.shape(), " must have one entry for each row of x ",
+                         x);
     return list;
 }
 
 std::pair<Tensor, Tensor> segments_of(const char* operation, const char* what, const Tensor& ids,
                                       int64_t n) {
     if (n < 0)
-        throw ValueError(operation, std::string("the number of ") + what + " is " +
-                                        std::to_string(n) + "; it must be 0 or more");
+        throw ValueError(operation, "the number of ", what, " is ", n, "; it must be 0 or more");
     const Tensor list = checked_ids(operation, what, ids, n);
     const Tensor offsets = Tensor::empty({std::min(n, INT64_MAX - 1) + 1}, DType::i64),
                  order = Tensor::empty({list.count()}, DType::i64);

@@ -58,9 +58,8 @@ Unslice::Attrs unslice_range(const Shape& x, const Shape& shape, int axis, int64
         rest == shape && (n < 2 || (step != 0 && !__builtin_mul_overflow(n - 1, step, &last) &&
                                     !__builtin_add_overflow(last, begin, &last)));
     if (!fits || (n > 0 && (begin < 0 || begin >= size || last < 0 || last >= size)))
-        throw ShapeError("unslice", to_string(x) + " at " + std::to_string(begin) + " by " +
-                                        std::to_string(step) + " does not fit axis " +
-                                        std::to_string(axis) + " of " + to_string(shape));
+        throw ShapeError("unslice", x, " at ", begin, " by ", step, " does not fit axis ", axis,
+                         " of ", shape);
     return {shape, axis, begin, n > 1 ? step : 1};
 }
 
@@ -98,9 +97,7 @@ Tensor Concat::forward(const Attrs& a, std::span<const Tensor> x) {
         require_same_dtype(name, x[0], t);
         if (other.rank() == shape.rank()) other[a.axis] = shape[a.axis];
         if (!(other == shape))
-            throw ShapeError(name, "parts differ beside axis " + std::to_string(a.axis) + ": " +
-                                       to_string(x[0].dtype(), x[0].shape()) + " vs " +
-                                       to_string(t.dtype(), t.shape()));
+            throw ShapeError(name, "parts differ beside axis ", a.axis, ": ", x[0], " vs ", t);
         shape[a.axis] += t.shape()[a.axis];
     }
     const Tensor out = Tensor::empty(shape, x[0].dtype());

@@ -100,8 +100,7 @@ std::array<Tensor, 2> sorted(const char* name, const Tensor& x, int axis, int64_
     const Kernels& kernels = sort_table().kernels[int(x.dtype())];
     const int64_t n = x.shape()[axis], element = int64_t(size_of(x.dtype()));
     if (n > UINT32_MAX)
-        throw ShapeError(name,
-                         "an axis of " + to_string(x.shape()) + " has more than 2^32 elements");
+        throw ShapeError(name, "an axis of ", x.shape(), " has more than 2^32 elements");
     if (k < 0) k = n;
     const bool whole = k > n / 8;  // then sorting all is no more work
     // Lines so short that items of rows would be merged, and enough of them to fill the lanes.
@@ -141,8 +140,7 @@ std::array<Tensor, 2> TopK::forward(const Attrs& attrs, std::span<const Tensor> 
     const OperationScope scope(name, x);
     require_numbers(name, x[0]);
     if (attrs.k < 0 || attrs.k > x[0].shape()[attrs.axis])
-        throw ValueError(name, "k = " + std::to_string(attrs.k) + " of axis " +
-                                   std::to_string(attrs.axis) + " of " + to_string(x[0].shape()));
+        throw ValueError(name, "k = ", attrs.k, " of axis ", attrs.axis, " of ", x[0].shape());
     if (attrs.k == 1) {  // NaN, which the arg reductions find first, comes last here
         const Tensor at =
             attrs.largest ? argmax(x[0], attrs.axis, true) : argmin(x[0], attrs.axis, true);

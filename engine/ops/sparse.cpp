@@ -13,9 +13,8 @@ void require_matrices(const char* operation, const char* left, const Tensor& a, 
                       const char* right, const Tensor& b) {
     require_floating_pair(operation, a, b, left, right);
     if (a.rank() != rank || b.rank() != 2)
-        throw ShapeError(operation, std::string(left) + " must have " + std::to_string(rank) +
-                                        " and " + right + " 2 axes, got " + to_string(a.shape()) +
-                                        " and " + to_string(b.shape()));
+        throw ShapeError(operation, left, " must have ", rank, " and ", right, " 2 axes, got ",
+                         a.shape(), " and ", b.shape());
 }
 
 // What is given of a transpose: all of it, as long as the pattern says, or nothing.
@@ -27,10 +26,9 @@ void require_transpose(const char* operation, std::span<const Tensor> transpose,
     for (int i = 0; given && i < 3; ++i) {
         const Tensor& t = transpose[size_t(i)];
         if (!t.defined() || !(t.shape() == Shape{sizes[i]}))
-            throw ShapeError(operation, std::string(names[i]) + " must have shape (" +
-                                            std::to_string(sizes[i]) + "), got " +
-                                            (t.defined() ? to_string(t.shape()) : "none") +
-                                            "; give all that csr_transpose returns, or none");
+            throw ShapeError(operation, names[i], " must have shape (", sizes[i], "), got ",
+                             t.defined() ? to_string(t.shape()) : "none",
+                             "; give all that csr_transpose returns, or none");
     }
 }
 
@@ -54,8 +52,8 @@ Tensor Spmm::forward(const Attrs&, std::span<const Tensor> in) {
     const Tensor values = in[0].contiguous(), dense = in[1].contiguous();
     const Pattern a(name, in[2], in[3]);
     if (values.count() != a.list.entries)
-        throw ShapeError(name, "values " + to_string(values.shape()) + " and columns " +
-                                   to_string(a.columns.shape()) + " must have the same size");
+        throw ShapeError(name, "values ", values.shape(), " and columns ", a.columns.shape(),
+                         " must have the same size");
     require_transpose(name, in.subspan(4), dense.size(0), a.list.entries);
     const Tensor out = Tensor::empty({a.list.count, dense.size(1)}, dense.dtype());
     if (out.count() == 0 || !cpu::segment_product(a.list, values.raw(), dense.raw(), dense.size(0),
@@ -70,10 +68,9 @@ Tensor Sddmm::forward(const Attrs&, std::span<const Tensor> in) {
     const Tensor a = in[0].contiguous(), b = in[1].contiguous();
     const Pattern p(name, in[2], in[3]);
     if (a.size(1) != b.size(1) || a.size(0) != p.list.count)
-        throw ShapeError(name,
-                         "a is " + to_string(a.shape()) + ", b " + to_string(b.shape()) +
-                             "; they must have as many columns, and a a row for each of the " +
-                             std::to_string(p.list.count) + " rows of the pattern");
+        throw ShapeError(name, "a is ", a.shape(), ", b ", b.shape(),
+                         "; they must have as many columns, and a a row for each of the ",
+                         p.list.count, " rows of the pattern");
     require_transpose(name, in.subspan(4), b.size(0), p.list.entries);
     const Tensor out = Tensor::empty({p.list.entries}, a.dtype());
     if (!cpu::segment_dots(p.list, a.raw(), b.raw(), b.size(0), a.size(1), out.dtype(), out.raw()))
@@ -85,8 +82,8 @@ std::array<Tensor, 3> coo_to_csr(const Tensor& rows, const Tensor& columns, int6
     const OperationScope scope("coo_to_csr", {&rows, &columns});
     const Tensor across = checked_ids("coo_to_csr", "columns", columns, INT64_MAX);
     if (rows.count() != across.count())
-        throw ShapeError("coo_to_csr", "rows " + to_string(rows.shape()) + " and columns " +
-                                           to_string(columns.shape()) + " must have the same size");
+        throw ShapeError("coo_to_csr", "rows ", rows.shape(), " and columns ", columns.shape(),
+                         " must have the same size");
     const auto [offsets, order] = segments_of("coo_to_csr", "rows", rows, n);
     return {offsets, index_select(across, order), order};
 }
