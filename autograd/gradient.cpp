@@ -19,9 +19,6 @@ void accumulate(Tensor& a, Tensor b) {
 void accumulate(Var& a, Var b) { a = a.defined() ? add(a, b) : std::move(b); }
 
 namespace {
-const Tensor& value_of(const Tensor& x) { return x; }
-const Tensor& value_of(const Var& x) { return x.value(); }
-
 template <class X>
 void require_count(const char* what, const std::vector<X>& given, size_t wanted) {
     if (!given.empty() && given.size() != wanted)

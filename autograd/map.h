@@ -7,46 +7,39 @@
 
 namespace mercer {
 
-namespace detail {
-template <class... X>
-concept any_var = (std::is_same_v<X, Var> || ...) && (std::is_convertible_v<X, Var> && ...);
-inline const Var& as_var(const Var& x) { return x; }
-inline Var as_var(const Tensor& x) { return x; }
-}  // namespace detail
-
 template <class F, class... X>
-requires detail::any_var<X...> Var map(F f, const X&... x) {
+requires any_var<X...> Var map(F f, const X&... x) {
     return [&](const auto&... v) {
         const Var* const in[] = {&v...};
         return record_pointwise(detail::map_op<F, int(sizeof...(X))>(), pointwise_rule(), in, &f,
                                 sizeof f);
-    }(detail::as_var(x)...);
+    }(as_var(x)...);
 }
 
 /// The sum of it over all elements, none of them stored.
 template <class F, class... X>
-requires detail::any_var<X...> Var map_sum(F f, const X&... x) {
+requires any_var<X...> Var map_sum(F f, const X&... x) {
     return [&](const auto&... v) {
         const Var* const in[] = {&v...};
         return record_pointwise_sum(detail::map_op<F, int(sizeof...(X))>(), in,
                                     std::max({v.rank()...}), &f, sizeof f);
-    }(detail::as_var(x)...);
+    }(as_var(x)...);
 }
 
 template <class... X>
-requires detail::any_var<X...> Var map(const PointwiseOp& op, const X&... x) {
+requires any_var<X...> Var map(const PointwiseOp& op, const X&... x) {
     return [&](const auto&... v) {
         const Var* const in[] = {&v...};
         return record_pointwise(op, pointwise_rule(), in);
-    }(detail::as_var(x)...);
+    }(as_var(x)...);
 }
 
 template <class... X>
-requires detail::any_var<X...> Var map_sum(const PointwiseOp& op, const X&... x) {
+requires any_var<X...> Var map_sum(const PointwiseOp& op, const X&... x) {
     return [&](const auto&... v) {
         const Var* const in[] = {&v...};
         return record_pointwise_sum(op, in, std::max({v.rank()...}));
-    }(detail::as_var(x)...);
+    }(as_var(x)...);
 }
 
 }  // namespace mercer

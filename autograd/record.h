@@ -51,5 +51,11 @@ template <class Op>
 auto record(const typename Op::Attrs& attrs, std::initializer_list<const Var*> inputs) {
     return record<Op>(attrs, VarRefs(inputs.begin(), inputs.size()));
 }
+/// The same for the text that is written once (engine/ops/op.h).
+template <class Op, class... X>
+requires any_var<X...>
+auto perform(const typename Op::Attrs& attrs, const X&... x) {
+    return [&](const auto&... v) { return record<Op>(attrs, {&v...}); }(as_var(x)...);
+}
 
 }  // namespace mercer

@@ -63,4 +63,11 @@ private:
 /// Operands by reference: recording copies nothing that it does not keep.
 using VarRefs = std::span<const Var* const>;
 
+/// Operands of which one is a Var: tensors among them are constants.
+template <class... X>
+concept any_var = (std::is_same_v<X, Var> || ...) && (std::is_convertible_v<X, Var> && ...);
+inline const Var& as_var(const Var& x) { return x; }
+inline Var as_var(const Tensor& x) { return x; }
+inline const Tensor& value_of(const Var& x) { return x.value(); }
+
 }  // namespace mercer

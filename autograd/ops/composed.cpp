@@ -10,21 +10,13 @@
 #include "autograd/ops/matmul.h"
 #include "autograd/ops/pointwise.h"
 #include "engine/error.h"
-#include "engine/ops/channel.h"
 #include "engine/ops/loss_rows.h"
 #include "engine/ops/losses.h"
 #include "engine/ops/require.h"
 
 namespace mercer {
 
-Var padded(const Var& x, const Pad::Attrs& attrs);  // autograd/ops/layout.cpp
-
-Var channel_affine(const Var& x, const Var& mean, const Var& scale,
-                   const Var& shift);  // autograd/ops/norm.cpp
-Var group_rows(const Var& x, const Var& gain, const Var& bias, double epsilon);
-
 namespace {
-const Tensor& value_of(const Var& x) { return x.value(); }
 Var pointwise_of(const PointwiseOp& op, VarRefs x) {
     return record_pointwise(op, pointwise_rule(), x);
 }

@@ -157,13 +157,7 @@ std::array<Tensor, 3> BatchNorm::forward(const Attrs& attrs, std::span<const Ten
     return {ChannelAffine::forward({}, operands), mean, var};
 }
 
-Tensor channel_affine(const Tensor& x, const Tensor& mean, const Tensor& scale,
-                      const Tensor& shift) {
-    return compute<ChannelAffine>({}, {x, mean, scale, shift});
-}
-std::array<Tensor, 3> batch_norm(const Tensor& x, const Tensor& gain, const Tensor& bias,
-                                 double epsilon) {
-    return compute<BatchNorm>({epsilon}, {x, gain, bias});
-}
-
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/channel.inl"

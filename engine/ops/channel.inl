@@ -1,11 +1,12 @@
 // With x̂ = (x − μ)·r, r = 1/√(σ² + ε), h = g·gain, over the n elements of a channel:
 //   dx = r·(h − mean h − x̂·mean(h·x̂)) + g_μ/n + g_σ²·2(x − μ)/n, dgain = Σ g·x̂, dbias = Σ g,
-// g_μ and g_σ² the cotangents of the batch's mean and variance. Included by autograd/ops/norm.cpp
-// only.
+// g_μ and g_σ² the cotangents of the batch's mean and variance.
 #pragma once
 
 #include "engine/ops/channel.h"
 #include "engine/ops/deviations.h"
+#include "engine/ops/norm.h"
+#include "engine/ops/require.h"
 
 namespace mercer {
 
@@ -77,5 +78,12 @@ void BatchNorm::vjp(Vjp<X>& c) {
     if (c.g(2).defined()) add(away * (by_channel(c.g(2)) * (2 / n)));
     if (c.wants(0)) c.give(0, dx);
 }
+
+std::array<MERCER_VALUE, 3> batch_norm(const MERCER_VALUE& x, const MERCER_VALUE& gain, const MERCER_VALUE& bias,
+                                       double epsilon) {
+    return perform<BatchNorm>({epsilon}, x, gain, bias);
+}
+
+#include "engine/ops/composed/norms.inc"
 
 }  // namespace mercer

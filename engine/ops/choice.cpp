@@ -68,9 +68,7 @@ Tensor Cast::forward(const Attrs& attrs, std::span<const Tensor> x) {
     return out;
 }
 
-Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b) {
-    return compute<Where>({}, {mask, a, b});
-}
-Tensor cast(const Tensor& x, DType dtype) { return compute<Cast>({x.dtype(), dtype}, {&x, 1}); }
-
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/choice.inl"

@@ -1,4 +1,4 @@
-// Adjoints of where and cast. Included by autograd/ops/layout.cpp only.
+// Adjoints of where and cast.
 #pragma once
 
 #include "engine/ops/choice.h"
@@ -16,6 +16,15 @@ void Where::vjp(Vjp<X>& c) {
 template <class X>
 void Cast::vjp(Vjp<X>& c) {
     c.give(0, cast(c.g(), gradient_dtype(c.template attrs<Attrs>().from)));
+}
+
+MERCER_VALUE where(const Tensor& mask, const MERCER_VALUE& a, const MERCER_VALUE& b) {
+    return perform<Where>({}, mask, a, b);
+}
+MERCER_VALUE cast(const MERCER_VALUE& x, DType dtype) {
+    const Cast::Attrs attrs{x.dtype(), dtype};
+    if (is_floating(gradient_dtype(dtype))) return perform<Cast>(attrs, x);
+    return MERCER_VALUE(perform<Cast>(attrs, value_of(x)));  // steps
 }
 
 }  // namespace mercer

@@ -9,20 +9,14 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"
-#include "engine/ops/channel.h"
 #include "engine/ops/loss_rows.h"
 #include "engine/ops/losses.h"
 #include "engine/ops/matmul.h"
-#include "engine/ops/norm.h"
 #include "engine/ops/require.h"
 
 namespace mercer {
 
-Tensor channel_affine(const Tensor& x, const Tensor& mean, const Tensor& scale,
-                      const Tensor& shift);  // channel.cpp
-
 namespace {
-const Tensor& value_of(const Tensor& x) { return x; }
 Tensor pointwise_of(const PointwiseOp& op, std::span<const Tensor* const> x) {
     return instruments::settled([&] { return pointwise(op, x); });
 }

@@ -167,19 +167,7 @@ Tensor Conv2dWeights::forward(const Attrs& a, std::span<const Tensor> in) {
     return w;
 }
 
-Tensor convolve(const Tensor& x, const Tensor& w, const Tensor& bias,
-                const ConvolutionAttrs& attrs) {
-    return compute<Conv2d>(attrs, {x, w, bias});
-}
-Tensor convolve_transpose(const Tensor& y, const Tensor& w, const Tensor& bias,
-                          const ConvolutionAttrs& attrs) {
-    return compute<ConvTranspose2d>(attrs, {y, w, bias});
-}
-Tensor convolve_weights(const Tensor& x, const Tensor& y, const ConvolutionAttrs& attrs) {
-    return compute<Conv2dWeights>(attrs, {x, y});
-}
+}  // namespace mercer
 
 #define MERCER_VALUE Tensor
-#include "engine/ops/convolution.inc"
-
-}  // namespace mercer
+#include "engine/ops/convolution.inl"

@@ -40,12 +40,6 @@ Shape for_each_axis(const char* operation, const char* what, const Shape& number
 /// (before, after) for each axis, from one number, one for each axis, or two; none is 0.
 Shape pads_for_axes(const char* operation, const Shape& pads, int axes);
 
-MERCER_API Tensor convolve(const Tensor& x, const Tensor& w, const Tensor& bias,
-                           const ConvolutionAttrs& attrs);
-MERCER_API Tensor convolve_transpose(const Tensor& y, const Tensor& w, const Tensor& bias,
-                                     const ConvolutionAttrs& attrs);
-MERCER_API Tensor convolve_weights(const Tensor& x, const Tensor& y, const ConvolutionAttrs& attrs);
-
 /// (N, C, L) and (N, C, 1, L).
 template <class X>
 X with_row(const X& x) {

@@ -1,5 +1,4 @@
-// The derivatives of T(x, w, y) = Σ y·conv(x, w) by two of its three operands. Included by autograd/ops/convolution.cpp
-// only.
+// The derivatives of T(x, w, y) = Σ y·conv(x, w) by two of its three operands.
 #pragma once
 
 #include "engine/ops/convolution.h"
@@ -15,24 +14,53 @@ X bias_cotangent(const X& g) {
 template <class X>
 void Conv2d::vjp(Vjp<X>& c) {
     const Attrs& attrs = c.template attrs<Attrs>();
-    if (c.wants(0)) c.give(0, convolve_transpose(c.g(), c.in(1), X(), attrs));
-    if (c.wants(1)) c.give(1, convolve_weights(c.in(0), c.g(), attrs));
+    if (c.wants(0)) c.give(0, perform<ConvTranspose2d>(attrs, c.g(), c.in(1), X()));
+    if (c.wants(1)) c.give(1, perform<Conv2dWeights>(attrs, c.in(0), c.g()));
     if (c.wants(2)) c.give(2, bias_cotangent(c.g()));
 }
 
 template <class X>
 void ConvTranspose2d::vjp(Vjp<X>& c) {
     const Attrs& attrs = c.template attrs<Attrs>();
-    if (c.wants(0)) c.give(0, convolve(c.g(), c.in(1), X(), attrs));
-    if (c.wants(1)) c.give(1, convolve_weights(c.g(), c.in(0), attrs));
+    if (c.wants(0)) c.give(0, perform<Conv2d>(attrs, c.g(), c.in(1), X()));
+    if (c.wants(1)) c.give(1, perform<Conv2dWeights>(attrs, c.g(), c.in(0)));
     if (c.wants(2)) c.give(2, bias_cotangent(c.g()));
 }
 
 template <class X>
 void Conv2dWeights::vjp(Vjp<X>& c) {
     const Attrs& attrs = c.template attrs<Attrs>();
-    if (c.wants(0)) c.give(0, convolve_transpose(c.in(1), c.g(), X(), attrs));
-    if (c.wants(1)) c.give(1, convolve(c.in(0), c.g(), X(), attrs));
+    if (c.wants(0)) c.give(0, perform<ConvTranspose2d>(attrs, c.in(1), c.g(), X()));
+    if (c.wants(1)) c.give(1, perform<Conv2d>(attrs, c.in(0), c.g(), X()));
+}
+
+MERCER_VALUE conv1d(const MERCER_VALUE& x, const MERCER_VALUE& w, const MERCER_VALUE& bias,
+                    int64_t stride, Padding padding, int64_t dilation, int64_t groups,
+                    const Shape& pads) {
+    const ConvolutionAttrs attrs = convolution_attrs("conv1d", 1, x.shape(), w.shape(), {stride},
+                                                     padding, {dilation}, groups, pads);
+    return without_row(perform<Conv2d>(attrs, with_row(x), with_row(w), bias));
+}
+MERCER_VALUE conv2d(const MERCER_VALUE& x, const MERCER_VALUE& w, const MERCER_VALUE& bias,
+                    const Shape& stride, Padding padding, const Shape& dilation, int64_t groups,
+                    const Shape& pads) {
+    return perform<Conv2d>(convolution_attrs("conv2d", 2, x.shape(), w.shape(), stride, padding, dilation, groups, pads),
+                           x, w, bias);
+}
+MERCER_VALUE conv_transpose1d(const MERCER_VALUE& x, const MERCER_VALUE& w,
+                              const MERCER_VALUE& bias, int64_t stride, const Shape& pads,
+                              int64_t dilation, int64_t groups, int64_t output_padding) {
+    const ConvolutionAttrs attrs =
+        transposed_attrs("conv_transpose1d", 1, x.shape(), w.shape(), {stride}, pads, {dilation},
+                         groups, {output_padding});
+    return without_row(perform<ConvTranspose2d>(attrs, with_row(x), with_row(w), bias));
+}
+MERCER_VALUE conv_transpose2d(const MERCER_VALUE& x, const MERCER_VALUE& w,
+                              const MERCER_VALUE& bias, const Shape& stride, const Shape& pads,
+                              const Shape& dilation, int64_t groups, const Shape& output_padding) {
+    const ConvolutionAttrs attrs = transposed_attrs("conv_transpose2d", 2, x.shape(), w.shape(), stride, pads, dilation,
+                                                    groups, output_padding);
+    return perform<ConvTranspose2d>(attrs, x, w, bias);
 }
 
 }  // namespace mercer

@@ -27,6 +27,7 @@ Tensor Dropout::forward(const Attrs& attrs, std::span<const Tensor> in) {
     return y;
 }
 
-Tensor dropout(const Tensor& x, double p, Key key) { return compute<Dropout>({p, key}, {&x, 1}); }
-
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/dropout.inl"

@@ -41,8 +41,7 @@ Tensor Embedding::backward(const Attrs& attrs, const Tensor& from, const Tensor&
     return out;
 }
 
-Tensor embedding(const Tensor& table, const Tensor& ids, int64_t padding) {
-    return compute<Embedding>({table.size(0), padding}, {table, ids});
-}
-
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/embedding.inl"

@@ -1,4 +1,4 @@
-// The adjoint of a choice of rows adds their cotangents. Included by autograd/ops/rows.cpp only.
+// The adjoint of a choice of rows adds their cotangents.
 #pragma once
 
 #include <type_traits>
@@ -21,6 +21,10 @@ void Embedding::vjp(Vjp<X>& c) {
         const X kept = where(padded, X(Tensor::zeros({}, c.dtype())), rows);
         c.give(0, scatter_add(kept, column, 0, attrs.size));
     }
+}
+
+MERCER_VALUE embedding(const MERCER_VALUE& table, const Tensor& ids, int64_t padding) {
+    return perform<Embedding>({table.size(0), padding}, table, ids);
 }
 
 }  // namespace mercer

@@ -126,19 +126,7 @@ Tensor FenchelYoung::backward(const Attrs& attrs, const Tensor& from, const Tens
     return dx;
 }
 
-Tensor sparsemax(const Tensor& x, int axis) {
-    return compute_along<Entmax<EntmaxAlpha::two>>(axis, x);
-}
-Tensor entmax15(const Tensor& x, int axis) {
-    return compute_along<Entmax<EntmaxAlpha::three_halves>>(axis, x);
-}
-Tensor entmax(const Tensor& x, const Tensor& alpha, int axis) {
-    return compute<Entmax<EntmaxAlpha::any>>({normal_axis("entmax", axis, x.rank())}, {x, alpha});
-}
-
-Tensor fenchel_young(const Tensor& x, const Tensor& target, double alpha, LossReduction reduction) {
-    const Tensor losses = compute<FenchelYoung>({alpha}, {x, target})[0];
-    return reduced_loss(losses, reduction, losses.count());
-}
-
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/entmax.inl"

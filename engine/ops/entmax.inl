@@ -1,7 +1,6 @@
 // With q = p^{2−α} on the support, q̃ = q/Σ q, ε = α − 1 and ℓ = log p:
 //   dx = q·(g − Σ g·q̃),   dα = Σ g·((p − q̃)/ε² − (p·ℓ − q̃·Σ pℓ)/ε),
 // which tends to Σ g·p·(Σ pℓ² − ℓ²)/2 for ε → 0. Fenchel–Young: dx = g·(p − y).
-// Included by autograd/ops/entmax.cpp only.
 #pragma once
 
 #include <limits>
@@ -9,6 +8,7 @@
 
 #include "engine/functions.h"
 #include "engine/ops/entmax.h"
+#include "engine/ops/loss_rows.h"
 
 namespace mercer {
 
@@ -70,6 +70,18 @@ void FenchelYoung::vjp(Vjp<X>& c) {
         const X p = entmax_with(c.in(0), attrs.alpha);
         c.give(0, unsqueeze(c.g(), -1) * (p - X(c.value(1))));
     }
+}
+
+MERCER_VALUE sparsemax(const MERCER_VALUE& x, int axis) { return perform_along<Entmax<EntmaxAlpha::two>>(axis, x); }
+MERCER_VALUE entmax15(const MERCER_VALUE& x, int axis) {
+    return perform_along<Entmax<EntmaxAlpha::three_halves>>(axis, x);
+}
+MERCER_VALUE entmax(const MERCER_VALUE& x, const MERCER_VALUE& alpha, int axis) {
+    return perform<Entmax<EntmaxAlpha::any>>({normal_axis("entmax", axis, x.rank())}, x, alpha);
+}
+MERCER_VALUE fenchel_young(const MERCER_VALUE& x, const Tensor& target, double alpha, LossReduction reduction) {
+    const MERCER_VALUE losses = perform<FenchelYoung>({alpha}, x, target)[0];
+    return reduced_loss(losses, reduction, losses.count());
 }
 
 }  // namespace mercer

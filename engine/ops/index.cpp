@@ -194,14 +194,7 @@ Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype) {
     return out;
 }
 
-Tensor scatter(const Tensor& x, const Tensor& index, const Tensor& source, int axis) {
-    return compute<Scatter>({normal_axis("scatter", axis, x.rank())}, {x, index, source});
-}
-Tensor gather(const Tensor& x, const Tensor& index, int axis) {
-    return compute<Gather>({normal_axis("gather", axis, x.rank())}, {x, index});
-}
-Tensor scatter_add(const Tensor& x, const Tensor& index, int axis, int64_t size) {
-    return compute<ScatterAdd>({normal_axis("scatter_add", axis, x.rank()), size}, {x, index});
-}
-
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/index.inl"

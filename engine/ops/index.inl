@@ -1,4 +1,4 @@
-// gather and scatter_add are each other's adjoint; scatter's sources that a later one overwrote get nothing. Included by autograd/ops/layout.cpp only.
+// gather and scatter_add are each other's adjoint; scatter's sources that a later one overwrote get nothing.
 #pragma once
 
 #include "engine/ops/index.h"
@@ -29,6 +29,16 @@ void Scatter::vjp(Vjp<X>& c) {
     const Tensor number = reshape(Tensor::arange(count(shape), DType::f64), shape);
     const Tensor last = scatter(Tensor::zeros(c.out_shape(0), DType::f64), index, number, axis);
     c.give(2, where(equal(gather(last, index, axis), number), gather(c.g(), index, axis), zero));
+}
+
+MERCER_VALUE gather(const MERCER_VALUE& x, const Tensor& index, int axis) {
+    return perform<Gather>({normal_axis("gather", axis, x.rank())}, x, index);
+}
+MERCER_VALUE scatter(const MERCER_VALUE& x, const Tensor& index, const MERCER_VALUE& source, int axis) {
+    return perform<Scatter>({normal_axis("scatter", axis, x.rank())}, x, index, source);
+}
+MERCER_VALUE scatter_add(const MERCER_VALUE& x, const Tensor& index, int axis, int64_t size) {
+    return perform<ScatterAdd>({normal_axis("scatter_add", axis, x.rank()), size}, x, index);
 }
 
 }  // namespace mercer

@@ -84,18 +84,7 @@ Tensor SumTo::forward(const Attrs& attrs, std::span<const Tensor> x) {
     return reshape(compute<Sum>({axes, true}, x), attrs.shape);
 }
 
-Tensor reshape(const Tensor& x, const Shape& shape) { return compute<Reshape>({shape}, {&x, 1}); }
-Tensor permute(const Tensor& x, std::span<const int> axes) {
-    return Permute::forward(permutation(axes, x.rank()), {&x, 1});
-}
-Tensor transpose(const Tensor& x) {
-    return Permute::forward(last_two_exchanged(x.rank()), {&x, 1});
-}
-Tensor broadcast_to(const Tensor& x, const Shape& shape) {
-    return BroadcastTo::forward({shape}, {&x, 1});
-}
-Tensor sum_to(const Tensor& x, const Shape& shape) {
-    return x.shape() == shape ? x : compute<SumTo>({shape}, {&x, 1});
-}
-
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/layout.inl"

@@ -1,4 +1,4 @@
-// Adjoints of layout operations. Included by autograd/ops/layout.cpp only.
+// Adjoints of layout operations.
 #pragma once
 
 #include "engine/ops/layout.h"
@@ -26,6 +26,18 @@ void BroadcastTo::vjp(Vjp<X>& c) {
 template <class X>
 void SumTo::vjp(Vjp<X>& c) {
     c.give(0, broadcast_to(c.g(), c.in_shape(0)));
+}
+
+MERCER_VALUE reshape(const MERCER_VALUE& x, const Shape& shape) { return perform<Reshape>({shape}, x); }
+MERCER_VALUE permute(const MERCER_VALUE& x, std::span<const int> axes) {
+    return perform<Permute>(permutation(axes, x.rank()), x);
+}
+MERCER_VALUE transpose(const MERCER_VALUE& x) { return perform<Permute>(last_two_exchanged(x.rank()), x); }
+MERCER_VALUE broadcast_to(const MERCER_VALUE& x, const Shape& shape) {
+    return x.shape() == shape ? x : perform<BroadcastTo>({shape}, x);
+}
+MERCER_VALUE sum_to(const MERCER_VALUE& x, const Shape& shape) {
+    return x.shape() == shape ? x : perform<SumTo>({shape}, x);
 }
 
 }  // namespace mercer

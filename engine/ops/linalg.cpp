@@ -235,16 +235,7 @@ std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
     return {values, vectors};
 }
 
-Tensor cholesky(const Tensor& a) { return compute<Cholesky>({}, {&a, 1}); }
-Tensor inverse(const Tensor& a) { return compute<Inverse>({}, {&a, 1}); }
-Tensor triangular_solve(const Tensor& t, const Tensor& b, bool lower, bool transposed) {
-    return compute<TriangularSolve>({lower, transposed}, {t, b});
-}
-Tensor solve_factored(const Tensor& a, const Tensor& b, const Tensor& factors, const Tensor& pivots,
-                      bool transposed) {
-    return compute<Solve>({transposed}, {a, b, factors, pivots})[0];
-}
-Tensor solve(const Tensor& a, const Tensor& b) { return solve_factored(a, b, {}, {}, false); }
-std::pair<Tensor, Tensor> eigh(const Tensor& a) { return paired(Eigh::forward({}, {&a, 1})); }
-
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/linalg.inl"

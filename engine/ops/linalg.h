@@ -15,8 +15,6 @@ MERCER_OPERATION_ON(SolvedFor, TriangularSolve, "triangular_solve", Tensor, bool
 /// exchanges, as cpu::lu() leaves them; op(A) is A where they are not. Undefined of tiny matrices, which are factored again.
 MERCER_OPERATION(Solve, "solve", Tensors<3>,
                  input_bit(0) | output_bit | output_bit_of(1) | output_bit_of(2), bool transposed;)
-MERCER_API Tensor solve_factored(const Tensor& a, const Tensor& b, const Tensor& factors,
-                                 const Tensor& pivots, bool transposed);
 
 /// A⁻¹ by LU.
 MERCER_OPERATION(Inverse, "inverse", Tensor, output_bit)

@@ -1,4 +1,4 @@
-// Derivatives of factorisations. Included by autograd/ops/linalg.cpp only.
+// Derivatives of factorisations.
 #pragma once
 
 #include "engine/ops/linalg.h"
@@ -37,9 +37,10 @@ template <class X>
 void Solve::vjp(Vjp<X>& c) {
     const bool transposed = c.template attrs<Attrs>().transposed;
     const Tensor factors = c.out_value(1);
-    const X gb = factors.defined()
-                     ? solve_factored(c.in(0), c.g(), factors, c.out_value(2), !transposed)
-                     : solve(transpose(c.in(0)), c.g());
+    const X gb =
+        factors.defined()
+            ? perform<Solve>({!transposed}, c.in(0), c.g(), factors, c.out_value(2))[0]
+            : solve(transpose(c.in(0)), c.g());
     if (c.wants(1)) c.give(1, sum_to(gb, c.in_shape(1)));
     if (c.wants(0)) c.give(0, sum_to(coefficients_of(gb, c.out(), transposed), c.in_shape(0)));
 }
@@ -63,6 +64,19 @@ void Eigh::vjp(Vjp<X>& c) {
     X inner = (w + transpose(w)) * 0.5;
     if (c.g(0).defined()) inner = eye * unsqueeze(c.g(0), -1) + inner;
     c.give(0, matmul(matmul(v, inner), transpose(v)));
+}
+
+MERCER_VALUE cholesky(const MERCER_VALUE& a) { return perform<Cholesky>({}, a); }
+MERCER_VALUE inverse(const MERCER_VALUE& a) { return perform<Inverse>({}, a); }
+MERCER_VALUE triangular_solve(const MERCER_VALUE& t, const MERCER_VALUE& b, bool lower, bool transposed) {
+    return perform<TriangularSolve>({lower, transposed}, t, b);
+}
+MERCER_VALUE solve(const MERCER_VALUE& a, const MERCER_VALUE& b) {
+    return perform<Solve>({false}, a, b, Tensor(), Tensor())[0];
+}
+std::pair<MERCER_VALUE, MERCER_VALUE> eigh(const MERCER_VALUE& a) {
+    const auto [values, vectors] = perform<Eigh>({}, a);
+    return {values, vectors};
 }
 
 }  // namespace mercer

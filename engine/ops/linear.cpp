@@ -60,7 +60,7 @@ Tensor Linear::forward(const Attrs& attrs, std::span<const Tensor> in) {
 }
 
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& bias, Activation activation) {
-    return compute<Linear>({activation}, {x, w, bias});
+    return perform<Linear>({activation}, x, w, bias);
 }
 
 }  // namespace mercer

@@ -203,16 +203,7 @@ Tensor NllLoss::forward(const Attrs& attrs, std::span<const Tensor> in) {
     return reduced_loss(loss, attrs.reduction, counted);
 }
 
-Tensor logsumexp(const Tensor& x, std::span<const int> axes, bool keep) {
-    return compute<LogSumExp>(reduce_axes("logsumexp", axes, x.rank(), keep), {&x, 1})[0];
-}
-Tensor log_softmax(const Tensor& x, int axis) { return compute_along<LogSoftmax>(axis, x); }
-Tensor cross_entropy(const Tensor& logits, const Tensor& ids, double smoothing, int64_t ignore,
-                     LossReduction reduction) {
-    return compute<CrossEntropy>({smoothing, ignore, reduction}, {logits, ids})[0];
-}
-Tensor nll_loss(const Tensor& log_p, const Tensor& ids, int64_t ignore, LossReduction reduction) {
-    return compute<NllLoss>({ignore, reduction}, {log_p, ids});
-}
-
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/logits.inl"

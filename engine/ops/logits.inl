@@ -1,5 +1,5 @@
 // d log Σ exp = softmax; dx of log_softmax = g − exp(y)·Σ g; dx of the cross entropy = w·(softmax −
-// target). Included by autograd/ops/logits.cpp only.
+// target).
 #pragma once
 
 #include <limits>
@@ -68,6 +68,18 @@ void NllLoss::vjp(Vjp<X>& c) {
     const X share = where(ignored, X(Tensor::zeros({}, c.dtype())), -w);
     const Tensor index = where(ignored, Tensor::zeros({}, DType::i64), labels);
     c.give(0, scatter_add(unsqueeze(share, -1), unsqueeze(index, -1), -1, shape.back()));
+}
+
+MERCER_VALUE log_softmax(const MERCER_VALUE& x, int axis) { return perform_along<LogSoftmax>(axis, x); }
+MERCER_VALUE logsumexp(const MERCER_VALUE& x, std::span<const int> axes, bool keep) {
+    return perform<LogSumExp>(reduce_axes("logsumexp", axes, x.rank(), keep), x)[0];
+}
+MERCER_VALUE cross_entropy(const MERCER_VALUE& logits, const Tensor& ids, double smoothing, int64_t ignore,
+                           LossReduction reduction) {
+    return perform<CrossEntropy>({smoothing, ignore, reduction}, logits, ids)[0];
+}
+MERCER_VALUE nll_loss(const MERCER_VALUE& log_p, const Tensor& ids, int64_t ignore, LossReduction reduction) {
+    return perform<NllLoss>({ignore, reduction}, log_p, ids);
 }
 
 }  // namespace mercer

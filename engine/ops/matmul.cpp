@@ -19,8 +19,6 @@ namespace {
 Shape product_shape(const Tensor& a, const Tensor& b) {
     require_same_dtype("matmul", a, b);
     require_floating("matmul", a);
-    if (a.rank() < 1 || b.rank() < 1)
-        throw ShapeError("matmul", "operands need an axis: lhs ", a.shape(), " vs rhs ", b.shape());
     if (a.shape().back() != b.shape()[b.rank() - 2])
         throw ShapeError("matmul", "inner dimensions differ: lhs ", a.shape(), " vs rhs ",
                          b.shape());
@@ -158,18 +156,6 @@ Tensor Dot::forward(const Attrs& attrs, std::span<const Tensor> x) {
     return finished(out, attrs);
 }
 
-Tensor dot(const Tensor& a, const Tensor& b, unsigned axes) {
-    return compute<Dot>({axes, false}, {a, b});
-}
-Tensor matmul_in(cpu::Order order, const Tensor& a, const Tensor& b) {
-    if (a.rank() < 1 || b.rank() < 1) product_shape(a, b);
-    return promoted_matmul(a, b, [order](const Tensor& l, const Tensor& r) {
-        return compute<Matmul>({order}, {l, r});
-    });
-}
-
-Tensor matmul(const Tensor& a, const Tensor& b) { return matmul_in(cpu::Order::by_shape, a, b); }
-
 void matmul_into(Tensor& out, const Tensor& a, const Tensor& b) {
     if (a.rank() < 2 || b.rank() < 2)
         throw ShapeError("matmul_into", "operands need two axes: lhs ", a.shape(), " vs rhs ",
@@ -192,3 +178,6 @@ void matmul_into(Tensor& out, const Tensor& a, const Tensor& b) {
 }
 
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/matmul.inl"

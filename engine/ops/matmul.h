@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/cpu/gemm.h"
+#include "engine/error.h"
 #include "engine/ops/reduce.h"
 
 namespace mercer {
@@ -34,6 +35,8 @@ X flat_rows(const X& x) {
 /// after.
 template <class X, class Product>
 X promoted_matmul(const X& a, const X& b, Product product) {
+    if (a.rank() < 1 || b.rank() < 1)
+        throw ShapeError("matmul", "operands need an axis: lhs ", a.shape(), " vs rhs ", b.shape());
     if (a.rank() >= 2 && b.rank() >= 2) return product(a, b);
     const X left = a.rank() == 1 ? reshape(a, {1, a.shape()[0]}) : a;
     const X right = b.rank() == 1 ? reshape(b, {b.shape()[0], 1}) : b;

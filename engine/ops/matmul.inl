@@ -1,5 +1,4 @@
-// dA = G·Bᵀ, dB = Aᵀ·G, summed over broadcast leading axes. Included by autograd/ops/rows.cpp
-// only.
+// dA = G·Bᵀ, dB = Aᵀ·G, summed over broadcast leading axes.
 #pragma once
 
 #include "engine/ops/matmul.h"
@@ -27,5 +26,11 @@ void Dot::vjp(Vjp<X>& c) {
     for (const int i : {0, 1})
         if (c.wants(i)) c.give(i, reshape(c.g(), kept_shape(c.in_shape(i), axes)) * c.in(1 - i));
 }
+
+MERCER_VALUE dot(const MERCER_VALUE& a, const MERCER_VALUE& b, unsigned axes) { return perform<Dot>({axes, false}, a, b); }
+MERCER_VALUE matmul_in(cpu::Order order, const MERCER_VALUE& a, const MERCER_VALUE& b) {
+    return promoted_matmul(a, b, [order](const auto& l, const auto& r) { return perform<Matmul>({order}, l, r); });
+}
+MERCER_VALUE matmul(const MERCER_VALUE& a, const MERCER_VALUE& b) { return matmul_in(cpu::Order::by_shape, a, b); }
 
 }  // namespace mercer

@@ -123,15 +123,7 @@ std::array<Tensor, 3> RowNorm<centred>::backward(const Tensor& from, const Tenso
 template struct RowNorm<true>;
 template struct RowNorm<false>;
 
-Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon) {
-    return compute<RowNorm<true>>(RowNorm<true>::attrs(gain, bias, epsilon), {x, gain, bias})[0];
-}
-Tensor group_rows(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon) {
-    return compute<RowNorm<true>>({2, epsilon, true}, {x, gain, bias})[0];
-}
-Tensor rms_norm(const Tensor& x, const Tensor& gain, double epsilon) {
-    const Tensor in[] = {x, gain, {}};
-    return compute<RowNorm<false>>(RowNorm<false>::attrs(gain, in[2], epsilon), in)[0];
-}
-
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/norm.inl"

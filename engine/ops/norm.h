@@ -31,8 +31,4 @@ struct MERCER_API RowNorm
 extern template struct RowNorm<true>;
 extern template struct RowNorm<false>;
 
-/// y of groups.
-MERCER_API Tensor group_rows(const Tensor& x, const Tensor& gain, const Tensor& bias,
-                             double epsilon);
-
 }  // namespace mercer

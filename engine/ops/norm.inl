@@ -1,5 +1,5 @@
 // With x̂ = (x − μ)·s and h = g·gain: dx = s·(h − mean h − x̂·mean(h·x̂)), dgain = Σ g·x̂, dbias = Σ g;
-// μ = 0 and no mean h for the root-mean-square form. Included by autograd/ops/norm.cpp only.
+// μ = 0 and no mean h for the root-mean-square form.
 #pragma once
 
 #include "engine/ops/deviations.h"
@@ -33,6 +33,14 @@ void RowNorm<centred>::vjp(Vjp<X>& c) {
         if (c.wants(1)) c.give(1, sum_to(g * xhat, c.in_shape(1)));
         if (c.wants(2)) c.give(2, sum_to(g, c.in_shape(2)));
     }
+}
+
+MERCER_VALUE layer_norm(const MERCER_VALUE& x, const MERCER_VALUE& gain, const MERCER_VALUE& bias, double epsilon) {
+    return perform<RowNorm<true>>(RowNorm<true>::attrs(gain, bias, epsilon), x, gain, bias)[0];
+}
+MERCER_VALUE rms_norm(const MERCER_VALUE& x, const MERCER_VALUE& gain, double epsilon) {
+    const MERCER_VALUE none;
+    return perform<RowNorm<false>>(RowNorm<false>::attrs(gain, none, epsilon), x, gain, none)[0];
 }
 
 }  // namespace mercer

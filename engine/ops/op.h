@@ -20,8 +20,8 @@
 #pragma once
 
 #include <array>
-#include <initializer_list>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "engine/operation.h"
@@ -34,25 +34,38 @@ namespace mercer {
 template <class X>
 class Vjp;
 
-/// Op on tensors, as functions call it: throws what the check of results has found (finite.h).
+/// Op on tensors: throws what the check of results has found (finite.h).
 template <class Op>
 auto compute(const typename Op::Attrs& attrs, std::span<const Tensor> x) {
     return instruments::settled([&] { return Op::forward(attrs, x); });
 }
-template <class Op>
-auto compute(const typename Op::Attrs& attrs, std::initializer_list<Tensor> x) {
-    return compute<Op>(attrs, std::span(x.begin(), x.size()));
-}
 
-/// Op, whose first attribute is an axis, along one of x's that may be negative.
-template <class Op, class... More>
-auto compute_along(int axis, const Tensor& x, const More&... attributes) {
-    return compute<Op>({normal_axis(Op::name, axis, x.rank()), attributes...}, {&x, 1});
+/// Op on x, as functions and derivatives call it: their text is the same for Tensor and for Var (autograd/record.h).
+template <class Op, class... X>
+requires(std::is_same_v<X, Tensor>&&...) auto perform(const typename Op::Attrs& attrs,
+                                                      const X&... x) {
+    if constexpr (sizeof...(X) == 1) {
+        return compute<Op>(attrs, std::span<const Tensor>(&x..., 1));
+    } else {
+        const Tensor in[] = {x...};
+        return compute<Op>(attrs, in);
+    }
 }
-/// Two results as functions give them.
+/// Op, whose first attribute is an axis, along one of x's that may be negative.
+template <class Op, class X, class... More>
+auto perform_along(int axis, const X& x, const More&... attributes) {
+    return perform<Op>({normal_axis(Op::name, axis, x.rank()), attributes...}, x);
+}
+inline const Tensor& value_of(const Tensor& x) { return x; }
+/// Two results, the second of which says where the first's elements stood: a constant.
 template <class X>
-std::pair<X, X> paired(std::array<X, 2> results) {
-    return {std::move(results[0]), std::move(results[1])};
+std::pair<X, Tensor> with_indices(std::array<X, 2> results) {
+    return {std::move(results[0]), value_of(results[1])};
+}
+/// The derivative of such an operation: what was moved out is moved back.
+template <class X>
+void give_back(Vjp<X>& c, int axis) {
+    c.give(0, scatter_add(c.g(), c.out_value(1), axis, c.in_shape(0)[axis]));
 }
 
 constexpr unsigned input_bit(int i) { return 1u << i; }

@@ -6,17 +6,20 @@
 namespace mercer {
 
 #define MERCER_VALUE Tensor
-#define MERCER_REDUCE(Op, attrs, x) compute<Op>(attrs, {&x, 1})
 #include "engine/ops/operators.inc"
 
-#define MERCER_OPERATOR(symbol, function)                                                         \
-    Tensor operator symbol(Tensor&& a, const Tensor& b) { return function(std::move(a), b); }     \
-    Tensor operator symbol(const Tensor& a, Tensor&& b) { return function(a, std::move(b)); }     \
-    Tensor operator symbol(Tensor&& a, Tensor&& b) {                                              \
-        return function(std::move(a), std::move(b));                                              \
-    }                                                                                             \
-    Tensor operator symbol(Tensor&& a, double b) { return function(std::move(a), number(#function, b, a)); } \
-    Tensor operator symbol(double a, Tensor&& b) { return function(number(#function, a, b), std::move(b)); }
+#define MERCER_OPERATOR(symbol, function)                                                     \
+    Tensor operator symbol(Tensor&& a, const Tensor& b) { return function(std::move(a), b); } \
+    Tensor operator symbol(const Tensor& a, Tensor&& b) { return function(a, std::move(b)); } \
+    Tensor operator symbol(Tensor&& a, Tensor&& b) {                                          \
+        return function(std::move(a), std::move(b));                                          \
+    }                                                                                         \
+    Tensor operator symbol(Tensor&& a, double b) {                                            \
+        return function(std::move(a), number(#function, b, a));                               \
+    }                                                                                         \
+    Tensor operator symbol(double a, Tensor&& b) {                                            \
+        return function(number(#function, a, b), std::move(b));                               \
+    }
 MERCER_OPERATOR(+, add)
 MERCER_OPERATOR(-, sub)
 MERCER_OPERATOR(*, mul)

@@ -2,6 +2,7 @@
 
 #include "engine/cpu/copy.h"
 #include "engine/error.h"
+#include "engine/functions.h"
 #include "engine/operation.h"
 #include "engine/ops/require.h"
 
@@ -73,6 +74,7 @@ Pad::Attrs pad_range(const Shape& x, std::span<const int64_t> before,
     return attrs;
 }
 
-Tensor padded(const Tensor& x, const Pad::Attrs& attrs) { return compute<Pad>(attrs, {&x, 1}); }
-
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/pad.inl"

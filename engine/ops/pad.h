@@ -25,7 +25,4 @@ void copy_with_borders(const Tensor& out, const Tensor& x, const Shape& before, 
 MERCER_API Pad::Attrs pad_range(const Shape& x, std::span<const int64_t> before,
                                 std::span<const int64_t> after, PadMode mode, double value);
 
-/// The operation itself, without a tape or on one.
-MERCER_API Tensor padded(const Tensor& x, const Pad::Attrs& attrs);
-
 }  // namespace mercer

@@ -1,4 +1,4 @@
-// The adjoint of pad cuts the borders off, or adds them where they come from. Included by autograd/ops/layout.cpp only.
+// The adjoint of pad cuts the borders off, or adds them where they come from.
 #pragma once
 
 #include "engine/ops/pad.h"
@@ -21,10 +21,15 @@ void Pad::vjp(Vjp<X>& c) {
             from[a] = before, one[a] = n;
             const Tensor places = reshape(Tensor::arange(n, DType::i64), one);
             one[a] = whole;
-            g = scatter_add(g, padded(places, {one, from, attrs.mode, 0}), a, n);
+            g = scatter_add(g, perform<Pad>({one, from, attrs.mode, 0}, places), a, n);
         }
     }
     c.give(0, g);
+}
+
+MERCER_VALUE pad(const MERCER_VALUE& x, std::span<const int64_t> before, std::span<const int64_t> after, PadMode mode,
+                 double value) {
+    return perform<Pad>(pad_range(x.shape(), before, after, mode, value), x);
 }
 
 }  // namespace mercer

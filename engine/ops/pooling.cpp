@@ -258,11 +258,7 @@ Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotan
     return dx;
 }
 
-Tensor largest_of_windows(const Tensor& x, const ConvolutionAttrs& windows) {
-    return MaxPool2d::forward(windows, {&x, 1});
-}
+}  // namespace mercer
 
 #define MERCER_VALUE Tensor
-#include "engine/ops/pooling.inc"
-
-}  // namespace mercer
+#include "engine/ops/pooling.inl"

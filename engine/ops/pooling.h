@@ -21,8 +21,6 @@ MERCER_API ConvolutionAttrs window_attrs(const char* operation, int axes, const 
                                          const Shape& kernel, const Shape& stride,
                                          const Shape& pads);
 
-MERCER_API Tensor largest_of_windows(const Tensor& x, const ConvolutionAttrs& windows);
-
 /// Sums of windows by a depthwise convolution with ones, over their sizes; of whole planes, their means.
 template <class X>
 X average_of_windows(const X& x, ConvolutionAttrs windows, bool count_include_pad) {
@@ -36,12 +34,12 @@ X average_of_windows(const X& x, ConvolutionAttrs windows, bool count_include_pa
     if (whole && is_floating(x.dtype())) return mean(x, {2, 3}, true);
     windows.groups = std::max<int64_t>(1, x.size(1));
     const Shape each{x.size(1), std::min<int64_t>(1, x.size(1)), down, across};
-    const X sums = convolve(x, X(Tensor::ones(each, x.dtype())), X(), windows);
+    const X sums = perform<Conv2d>(windows, x, X(Tensor::ones(each, x.dtype())), X());
     if (inside || count_include_pad) return sums / double(down * across);
     windows.groups = 1;
     const Shape plane{1, 1, windows.axis[0].in, windows.axis[1].in};
-    return sums / X(convolve(Tensor::ones(plane, x.dtype()), Tensor::ones(one, x.dtype()), Tensor(),
-                             windows));
+    return sums / X(perform<Conv2d>(windows, Tensor::ones(plane, x.dtype()),
+                                    Tensor::ones(one, x.dtype()), Tensor()));
 }
 
 }  // namespace mercer

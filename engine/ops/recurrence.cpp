@@ -34,9 +34,4 @@ Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) 
     return out;
 }
 
-Tensor linear_recurrence(const Tensor& a, const Tensor& b, int axis, bool reverse) {
-    return compute<LinearRecurrence>({normal_axis("linear_recurrence", axis, b.rank()), reverse},
-                                     {a, b});
-}
-
 }  // namespace mercer

@@ -220,17 +220,7 @@ Gru::Back<Tensor> Gru::backward(const Attrs& attrs, std::span<const Tensor> save
     return back;
 }
 
-namespace {
-
-template <class Op, class... X>
-auto sequence(const RecurrentAttrs& attrs, const X&... x) {
-    const Tensor in[] = {x...};
-    return Op::forward(attrs, in);
-}
-
-}  // namespace
+}  // namespace mercer
 
 #define MERCER_VALUE Tensor
-#include "engine/ops/recurrent.inc"
-
-}  // namespace mercer
+#include "engine/ops/recurrent.inl"

@@ -56,15 +56,9 @@ template <class X>
 RecurrentInputs<X> recurrent_inputs(const char* operation, int gates, const X& x, const X& w_ih,
                                     const X& w_hh, std::array<X, 2> biases, std::array<X, 2> states,
                                     const Tensor& lengths) {
-    const auto value = [](const X& v) {
-        if constexpr (std::is_same_v<X, Tensor>)
-            return v;
-        else
-            return v.value();
-    };
-    const Tensor bias_values[] = {value(biases[0]), value(biases[1])},
-                 state_values[] = {value(states[0]), value(states[1])};
-    const int64_t h = check_recurrent(operation, gates, value(x), value(w_ih), value(w_hh),
+    const Tensor bias_values[] = {value_of(biases[0]), value_of(biases[1])},
+                 state_values[] = {value_of(states[0]), value_of(states[1])};
+    const int64_t h = check_recurrent(operation, gates, value_of(x), value_of(w_ih), value_of(w_hh),
                                       bias_values, state_values, lengths);
     for (X& b : biases)
         if (!b.defined()) b = X(Tensor::zeros({gates * h}, x.dtype()));

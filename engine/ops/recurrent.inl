@@ -1,4 +1,4 @@
-// Adjoints of the recurrent layers, step by step from the last to the first. Included by autograd/ops/recurrent.cpp only.
+// Adjoints of the recurrent layers, step by step from the last to the first.
 #pragma once
 
 #include <initializer_list>
@@ -160,6 +160,26 @@ void Gru::vjp(Vjp<X>& c) {
     if (c.wants(3)) c.give(3, sum(dx, {0}));
     if (c.wants(4)) c.give(4, sum(flat_rows(back.dh_gates), {0}));
     if (c.wants(5)) c.give(5, back.dh);
+}
+
+std::array<MERCER_VALUE, 3> lstm(const MERCER_VALUE& x, const MERCER_VALUE& h0,
+                                 const MERCER_VALUE& c0, const MERCER_VALUE& w_ih,
+                                 const MERCER_VALUE& w_hh, const MERCER_VALUE& b_ih,
+                                 const MERCER_VALUE& b_hh, const Tensor& lengths, bool reverse) {
+    const auto given = recurrent_inputs("lstm", 4, x, w_ih, w_hh, {b_ih, b_hh}, {h0, c0}, lengths);
+    auto [y, h, c, memory] =
+        perform<Lstm>({reverse}, x, w_ih, w_hh, given.biases[0] + given.biases[1], given.states[0],
+                       given.states[1], lengths);
+    return {y, h, c};
+}
+std::array<MERCER_VALUE, 2> gru(const MERCER_VALUE& x, const MERCER_VALUE& h0,
+                                const MERCER_VALUE& w_ih, const MERCER_VALUE& w_hh,
+                                const MERCER_VALUE& b_ih, const MERCER_VALUE& b_hh,
+                                const Tensor& lengths, bool reverse) {
+    const auto given = recurrent_inputs("gru", 3, x, w_ih, w_hh, {b_ih, b_hh}, {h0, {}}, lengths);
+    auto [y, h, memory] = perform<Gru>({reverse}, x, w_ih, w_hh, given.biases[0], given.biases[1],
+                                        given.states[0], lengths);
+    return {y, h};
 }
 
 }  // namespace mercer

@@ -81,10 +81,4 @@ std::array<Tensor, 2> Cummin::forward(const Attrs& attrs, std::span<const Tensor
     return running(name, cpu::Scan::min, attrs, x[0]);
 }
 
-std::pair<Tensor, Tensor> cummax(const Tensor& x, int axis, bool reverse) {
-    return paired(compute_along<Cummax>(axis, x, reverse));
-}
-std::pair<Tensor, Tensor> cummin(const Tensor& x, int axis, bool reverse) {
-    return paired(compute_along<Cummin>(axis, x, reverse));
-}
 }  // namespace mercer

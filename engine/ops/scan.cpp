@@ -148,10 +148,7 @@ Tensor Cumprod::forward(const Attrs& attrs, std::span<const Tensor> x) {
     return scan(name, cpu::Scan::prod, attrs, x[0]);
 }
 
-Tensor cumsum(const Tensor& x, int axis, bool exclusive, bool reverse) {
-    return compute_along<Cumsum>(axis, x, exclusive, reverse);
-}
-Tensor cumprod(const Tensor& x, int axis, bool exclusive, bool reverse) {
-    return compute_along<Cumprod>(axis, x, exclusive, reverse);
-}
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/scan.inl"

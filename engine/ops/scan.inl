@@ -1,10 +1,10 @@
-// Adjoints of scans. Included by autograd/ops/reduce.cpp only.
+// Adjoints of scans.
 #pragma once
 
 #include <type_traits>
 
 #include "engine/ops/product.h"
-#include "engine/ops/sort.inl"
+#include "engine/ops/scan.h"
 
 namespace mercer {
 
@@ -44,6 +44,22 @@ void LinearRecurrence::vjp(Vjp<X>& c) {
         linear_recurrence(delayed(c.in(0), s.axis, !s.reverse), c.g(), s.axis, !s.reverse);
     if (c.wants(0)) c.give(0, back * delayed(c.out(), s.axis, s.reverse));
     if (c.wants(1)) c.give(1, back);
+}
+
+MERCER_VALUE cumsum(const MERCER_VALUE& x, int axis, bool exclusive, bool reverse) {
+    return perform_along<Cumsum>(axis, x, exclusive, reverse);
+}
+MERCER_VALUE cumprod(const MERCER_VALUE& x, int axis, bool exclusive, bool reverse) {
+    return perform_along<Cumprod>(axis, x, exclusive, reverse);
+}
+std::pair<MERCER_VALUE, Tensor> cummax(const MERCER_VALUE& x, int axis, bool reverse) {
+    return with_indices(perform_along<Cummax>(axis, x, reverse));
+}
+std::pair<MERCER_VALUE, Tensor> cummin(const MERCER_VALUE& x, int axis, bool reverse) {
+    return with_indices(perform_along<Cummin>(axis, x, reverse));
+}
+MERCER_VALUE linear_recurrence(const MERCER_VALUE& a, const MERCER_VALUE& b, int axis, bool reverse) {
+    return perform<LinearRecurrence>({normal_axis("linear_recurrence", axis, b.rank()), reverse}, a, b);
 }
 
 }  // namespace mercer

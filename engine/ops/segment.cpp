@@ -158,7 +158,7 @@ Tensor SegmentSoftmax::backward(const Tensor& y, const Tensor& g, const Tensor& 
     return out;
 }
 
-#define MERCER_VALUE Tensor
-#include "engine/ops/segment.inc"
-
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/segment.inl"

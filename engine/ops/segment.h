@@ -26,12 +26,6 @@ struct MERCER_API SegmentSoftmax : Reads<input_bit(1) | output_bit> {
     static Tensor backward(const Tensor& y, const Tensor& g, const Tensor& offsets);
 };
 
-/// Op on x, as functions and derivatives call it.
-template <class Op>
-Tensor segmented(const Tensor& x, const Tensor& at, const SegmentAttrs& attrs = {}) {
-    return compute<Op>(attrs, {x, at});
-}
-
 /// The segment of every row: i64 (e).
 MERCER_API Tensor segment_ids(const Tensor& offsets);
 /// How many rows each segment has, at least 1, as (n, 1, …) of `rank` axes; `at` as the operations take it.

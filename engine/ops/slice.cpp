@@ -113,17 +113,12 @@ Tensor Concat::forward(const Attrs& a, std::span<const Tensor> x) {
     return out;
 }
 
-Tensor slice(const Tensor& x, int axis, int64_t begin, int64_t end, int64_t step) {
-    return Slice::forward(slice_range(x.shape(), axis, begin, end, step), {&x, 1});
-}
-
-Tensor unslice(const Tensor& x, const Shape& shape, int axis, int64_t begin, int64_t step) {
-    return compute<Unslice>(unslice_range(x.shape(), shape, axis, begin, step), {&x, 1});
-}
-
 Tensor concat(std::span<const Tensor> xs, int axis) {
     if (xs.empty()) throw ShapeError("concat", "needs at least one tensor");
     return compute<Concat>({normal_axis("concat", axis, xs[0].rank())}, xs);
 }
 
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/slice.inl"

@@ -1,4 +1,4 @@
-// Adjoints of slice, unslice and concat. Included by autograd/ops/layout.cpp only.
+// Adjoints of slice, unslice and concat.
 #pragma once
 
 #include <limits>
@@ -30,6 +30,13 @@ void Concat::vjp(Vjp<X>& c) {
         if (c.wants(i)) c.give(i, slice(c.g(), axis, begin, begin + n));
         begin += n;
     }
+}
+
+MERCER_VALUE slice(const MERCER_VALUE& x, int axis, int64_t begin, int64_t end, int64_t step) {
+    return perform<Slice>(slice_range(x.shape(), axis, begin, end, step), x);
+}
+MERCER_VALUE unslice(const MERCER_VALUE& x, const Shape& shape, int axis, int64_t begin, int64_t step) {
+    return perform<Unslice>(unslice_range(x.shape(), shape, axis, begin, step), x);
 }
 
 }  // namespace mercer

@@ -28,6 +28,7 @@ Tensor Softmax::backward(const Attrs& attrs, const Tensor& y, const Tensor& g) {
         table.backward_tile[wide], y, g);
 }
 
-Tensor softmax(const Tensor& x, int axis) { return compute_along<Softmax>(axis, x); }
-
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/softmax.inl"

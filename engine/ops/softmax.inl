@@ -1,4 +1,4 @@
-// dx = y·(g − Σ g·y). Included by autograd/ops/rows.cpp only.
+// dx = y·(g − Σ g·y).
 #pragma once
 
 #include <type_traits>
@@ -16,5 +16,7 @@ void Softmax::vjp(Vjp<X>& c) {
     else
         c.give(0, y * (g - sum(g * y, {attrs.axis}, true)));
 }
+
+MERCER_VALUE softmax(const MERCER_VALUE& x, int axis) { return perform_along<Softmax>(axis, x); }
 
 }  // namespace mercer

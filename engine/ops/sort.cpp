@@ -150,15 +150,12 @@ std::array<Tensor, 2> TopK::forward(const Attrs& attrs, std::span<const Tensor> 
     return sorted(name, x[0], attrs.axis, attrs.k, attrs.largest, true);
 }
 
-std::pair<Tensor, Tensor> sort(const Tensor& x, int axis, bool descending) {
-    return paired(compute_along<Sort>(axis, x, descending));
-}
 Tensor argsort(const Tensor& x, int axis, bool descending) {
     const OperationScope scope("argsort", {&x});
     return sorted("argsort", x, normal_axis("argsort", axis, x.rank()), -1, descending, false)[1];
 }
-std::pair<Tensor, Tensor> topk(const Tensor& x, int64_t k, int axis, bool largest) {
-    return paired(compute<TopK>({k, normal_axis("topk", axis, x.rank()), largest}, {&x, 1}));
-}
 
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/sort.inl"

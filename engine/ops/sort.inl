@@ -1,16 +1,18 @@
-// What was moved out is moved back. Included by autograd/ops/sort.cpp, and by scan.inl.
+// What was moved out is moved back.
 #pragma once
 
 #include "engine/ops/sort.h"
 
 namespace mercer {
 
-/// Of an operation whose second result says where along its axis the first one's elements were.
-template <class X>
-void give_back(Vjp<X>& c, int axis) {
-    c.give(0, scatter_add(c.g(), c.out_value(1), axis, c.in_shape(0)[axis]));
-}
 MERCER_SHARED_VJP(Sort, give_back(c, c.template attrs<Attrs>().axis))
 MERCER_SHARED_VJP(TopK, give_back(c, c.template attrs<Attrs>().axis))
+
+std::pair<MERCER_VALUE, Tensor> sort(const MERCER_VALUE& x, int axis, bool descending) {
+    return with_indices(perform_along<Sort>(axis, x, descending));
+}
+std::pair<MERCER_VALUE, Tensor> topk(const MERCER_VALUE& x, int64_t k, int axis, bool largest) {
+    return with_indices(perform<TopK>({k, normal_axis("topk", axis, x.rank()), largest}, x));
+}
 
 }  // namespace mercer

@@ -101,17 +101,7 @@ SparsePattern with_transpose(const SparsePattern& p, int64_t m) {
     return {p.offsets, p.columns, offsets, rows, order};
 }
 
-Tensor spmm(const Tensor& offsets, const Tensor& columns, const Tensor& values, const Tensor& dense,
-            const Tensor& transposed_offsets, const Tensor& transposed_rows,
-            const Tensor& transposed_order) {
-    return compute<Spmm>({}, {values, dense, offsets, columns, transposed_offsets, transposed_rows,
-                              transposed_order});
-}
-Tensor sddmm(const Tensor& offsets, const Tensor& columns, const Tensor& a, const Tensor& b,
-             const Tensor& transposed_offsets, const Tensor& transposed_rows,
-             const Tensor& transposed_order) {
-    return compute<Sddmm>(
-        {}, {a, b, offsets, columns, transposed_offsets, transposed_rows, transposed_order});
-}
-
 }  // namespace mercer
+
+#define MERCER_VALUE Tensor
+#include "engine/ops/sparse.inl"

@@ -1,5 +1,4 @@
-// The derivatives of T(values, dense, y) = Σ y·(A·dense) by two of its three operands. Included by
-// autograd/ops/graphs.cpp only.
+// The derivatives of T(values, dense, y) = Σ y·(A·dense) by two of its three operands.
 #pragma once
 
 #include "engine/ops/sparse.h"
@@ -35,6 +34,15 @@ void Sddmm::vjp(Vjp<X>& c) {
         c.give(0, spmm(p.offsets, p.columns, c.g(), c.in(1), p.transposed_offsets,
                        p.transposed_rows, p.transposed_order));
     if (c.wants(1)) c.give(1, transposed_product(p, c.g(), c.in(0)));
+}
+
+MERCER_VALUE spmm(const Tensor& offsets, const Tensor& columns, const MERCER_VALUE& values, const MERCER_VALUE& dense,
+                  const Tensor& transposed_offsets, const Tensor& transposed_rows, const Tensor& transposed_order) {
+    return perform<Spmm>({}, values, dense, offsets, columns, transposed_offsets, transposed_rows, transposed_order);
+}
+MERCER_VALUE sddmm(const Tensor& offsets, const Tensor& columns, const MERCER_VALUE& a, const MERCER_VALUE& b,
+                   const Tensor& transposed_offsets, const Tensor& transposed_rows, const Tensor& transposed_order) {
+    return perform<Sddmm>({}, a, b, offsets, columns, transposed_offsets, transposed_rows, transposed_order);
 }
 
 }  // namespace mercer
