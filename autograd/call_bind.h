@@ -18,145 +18,101 @@ namespace mercer::binding {
 MERCER_API DType dtype_named(const std::string& name);
 MERCER_API size_t choice_named(const std::string& name, std::span<const std::string_view> names);
 
+/// What an attribute of C++ type T is held as: a view needs what it looks at.
+template <class T>
+struct Owner {
+    using type = std::remove_cvref_t<T>;
+};
+template <class E>
+struct Owner<std::span<const E>> {
+    using type = std::vector<E>;
+};
+template <>
+struct Owner<std::string_view> {
+    using type = std::string;
+};
+
+/// The name of an attribute's type.
+template <class T>
+std::string type_name() {
+    if constexpr (std::is_same_v<T, bool>) return "bool";
+    if constexpr (std::is_integral_v<T>) return "int";
+    if constexpr (std::is_same_v<T, std::optional<int64_t>>) return "int|none";
+    if constexpr (std::is_floating_point_v<T>) return "float";
+    if constexpr (std::is_same_v<T, std::string>) return "text";
+    if constexpr (std::is_same_v<T, DType>) return "dtype";
+    if constexpr (std::is_same_v<T, Key>) return "key";
+    if constexpr (!std::is_enum_v<T>) return "ints";
+    static_assert(!std::is_enum_v<T> || std::is_same_v<T, DType> || !choice_names<T>.empty(),
+                  "specialise choice_names beside the enum");
+    std::string text;
+    for (std::string_view name : choice_names<T>)
+        text += (text.empty() ? "" : "|") + std::string(name);
+    return text;
+}
+
+/// An attribute as a T.
+template <class T>
+T read(const Attribute& a) {
+    if constexpr (std::is_same_v<T, DType>) {
+        return dtype_named(std::get<std::string>(a));
+    } else if constexpr (std::is_enum_v<T>) {
+        return T(choice_named(std::get<std::string>(a), choice_names<T>));
+    } else if constexpr (std::is_same_v<T, std::optional<int64_t>>) {
+        const auto* given = std::get_if<int64_t>(&a);
+        return given ? T(*given) : T();
+    } else if constexpr (std::is_same_v<T, int>) {
+        return int(std::get<int64_t>(a));
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+        return std::get<T>(a);
+    } else {
+        const auto& list = std::get<std::vector<int64_t>>(a);
+        if constexpr (std::is_same_v<T, Key>) {
+            return {uint64_t(list[0]), uint64_t(list[1])};
+        } else {
+            T out;
+            for (int64_t i : list) out.push_back(std::remove_cvref_t<decltype(*out.begin())>(i));
+            return out;
+        }
+    }
+}
+
 /// One parameter of C++ type T: its kind, its type's name, and its argument as a T.
 template <class T>
-struct Held;
+struct Held {
+    using Owned = typename Owner<T>::type;
+    static constexpr bool narrow =
+        std::is_same_v<Owned, int> || std::is_same_v<Owned, std::vector<int>>;
+    static constexpr Parameter::Kind kind = Parameter::Kind::attribute;
+    static constexpr int64_t most = narrow ? INT_MAX : INT64_MAX;
+    static std::string type() { return type_name<Owned>(); }
+    Owned value;
+    explicit Held(const Argument& a) : value(read<Owned>(std::get<Attribute>(a))) {}
+    T get() const { return T(value); }
+};
 
 template <Parameter::Kind k>
 struct Operand {
     static constexpr Parameter::Kind kind = k;
     static constexpr int64_t most = INT64_MAX;
     static std::string type() { return {}; }
+    std::span<const Var> given;
+    explicit Operand(const Argument& a) : given(std::get<std::vector<Var>>(a)) {}
 };
-struct AttributeType {
-    static constexpr Parameter::Kind kind = Parameter::Kind::attribute;
-    static constexpr int64_t most = INT64_MAX;
-};
-
 template <>
 struct Held<const Var&> : Operand<Parameter::Kind::value> {
-    Var value;
-    explicit Held(const Argument& a) {
-        if (const auto& given = std::get<0>(a); !given.empty()) value = given[0];
-    }
-    const Var& get() const { return value; }
+    using Operand::Operand;
+    Var get() const { return given.empty() ? Var() : given[0]; }
 };
 template <>
 struct Held<const Tensor&> : Operand<Parameter::Kind::constant> {
-    Tensor value;
-    explicit Held(const Argument& a) {
-        if (const auto& given = std::get<0>(a); !given.empty()) value = given[0].value();
-    }
-    const Tensor& get() const { return value; }
+    using Operand::Operand;
+    Tensor get() const { return given.empty() ? Tensor() : given[0].value(); }
 };
 template <>
 struct Held<std::span<const Var>> : Operand<Parameter::Kind::values> {
-    std::span<const Var> value;
-    explicit Held(const Argument& a) : value(std::get<0>(a)) {}
-    std::span<const Var> get() const { return value; }
-};
-
-template <class T>
-struct Plain : AttributeType {
-    T value;
-    explicit Plain(const Argument& a) : value(std::get<T>(std::get<1>(a))) {}
-    T get() const { return value; }
-};
-template <>
-struct Held<bool> : Plain<bool> {
-    using Plain::Plain;
-    static std::string type() { return "bool"; }
-};
-template <>
-struct Held<int> : AttributeType {
-    int value;
-    static constexpr int64_t most = INT_MAX;
-    explicit Held(const Argument& a) : value(int(std::get<int64_t>(std::get<1>(a)))) {}
-    static std::string type() { return "int"; }
-    int get() const { return value; }
-};
-template <>
-struct Held<int64_t> : Plain<int64_t> {
-    using Plain::Plain;
-    static std::string type() { return "int"; }
-};
-template <>
-struct Held<double> : Plain<double> {
-    using Plain::Plain;
-    static std::string type() { return "float"; }
-};
-template <>
-struct Held<std::optional<int64_t>> : AttributeType {
-    std::optional<int64_t> value;
-    explicit Held(const Argument& a) {
-        if (const auto* given = std::get_if<int64_t>(&std::get<1>(a))) value = *given;
-    }
-    static std::string type() { return "int|none"; }
-    std::optional<int64_t> get() const { return value; }
-};
-template <>
-struct Held<std::string_view> : AttributeType {
-    std::string value;
-    explicit Held(const Argument& a) : value(std::get<std::string>(std::get<1>(a))) {}
-    static std::string type() { return "text"; }
-    std::string_view get() const { return value; }
-};
-template <class List, class View = List>
-struct Ints : AttributeType {
-    using Element = std::remove_cvref_t<decltype(*std::declval<List>().begin())>;
-    static constexpr int64_t most = std::numeric_limits<Element>::max();
-    List value;
-    explicit Ints(const Argument& a) {
-        for (int64_t i : std::get<std::vector<int64_t>>(std::get<1>(a)))
-            value.push_back(Element(i));
-    }
-    static std::string type() { return "ints"; }
-    View get() const { return View(value); }
-};
-template <>
-struct Held<const Shape&> : Ints<Shape, const Shape&> {
-    using Ints::Ints;
-};
-template <>
-struct Held<std::span<const int>> : Ints<std::vector<int>, std::span<const int>> {
-    using Ints::Ints;
-};
-template <>
-struct Held<std::span<const int64_t>> : Ints<std::vector<int64_t>, std::span<const int64_t>> {
-    using Ints::Ints;
-};
-template <>
-struct Held<DType> : AttributeType {
-    DType value;
-    explicit Held(const Argument& a) : value(dtype_named(std::get<std::string>(std::get<1>(a)))) {}
-    static std::string type() { return "dtype"; }
-    DType get() const { return value; }
-};
-/// [seed, stream].
-template <>
-struct Held<Key> : AttributeType {
-    Key value;
-    explicit Held(const Argument& a) {
-        const auto& words = std::get<std::vector<int64_t>>(std::get<1>(a));
-        value = {uint64_t(words[0]), uint64_t(words[1])};
-    }
-    static std::string type() { return "key"; }
-    Key get() const { return value; }
-};
-template <class T>
-requires std::is_enum_v<T>
-struct Held<T> : AttributeType {
-    static_assert(!choice_names<T>.empty(), "specialise choice_names beside the enum");
-    T value;
-    explicit Held(const Argument& a)
-        : value(T(choice_named(std::get<std::string>(std::get<1>(a)), choice_names<T>))) {}
-    static std::string type() {
-        std::string text;
-        for (std::string_view name : choice_names<T>)
-            text += (text.empty() ? "" : "|") + std::string(name);
-        return text;
-    }
-    T get() const { return value; }
+    using Operand::Operand;
+    std::span<const Var> get() const { return given; }
 };
 
 inline std::vector<Var> results(Var v) { return {std::move(v)}; }
