@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "autograd/vjp.h"
+#include "autograd/record.h"
 
 namespace mercer {
 
@@ -100,19 +100,7 @@ private:
         instruments::settle();
         Tape* tape = Tape::of(body_->name, inputs);
         if (tape) tape->own(body_);
-        if constexpr (std::is_same_v<Out, Tensor>) {
-            if (!tape) return Var(out);
-            return tape->append_one(body_->rule, body_.get(), inputs, out, saves(1));
-        } else {
-            std::array<Var, detail::results<Out>> vars;
-            if (!tape) {
-                std::copy(out.begin(), out.end(), vars.begin());
-            } else {
-                auto all = tape->append(body_->rule, body_.get(), inputs, out, saves(out.size()));
-                std::move(all.begin(), all.end(), vars.begin());
-            }
-            return vars;
-        }
+        return on_tape(tape, body_->rule, body_.get(), inputs, out, saves(detail::results<Out>));
     }
     // The bits of results that exist.
     unsigned saves(size_t results) const {

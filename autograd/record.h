@@ -15,6 +15,22 @@ namespace mercer {
 template <class Op>
 inline constexpr Rule rule_of{Op::name, &Op::template vjp<Tensor>, &Op::template vjp<Var>};
 
+/// What an operation gave, a tensor or an array of them, as Vars of the tape; without one as constants.
+template <class Out>
+auto on_tape(Tape* tape, const Rule& rule, const void* attrs, VarRefs inputs, const Out& out,
+             unsigned saved) {
+    if constexpr (std::is_same_v<Out, Tensor>) {
+        return tape ? tape->append_one(rule, attrs, inputs, out, saved) : Var(out);
+    } else {
+        std::array<Var, std::tuple_size_v<Out>> vars;
+        if (tape)
+            std::ranges::move(tape->append(rule, attrs, inputs, out, saved), vars.begin());
+        else
+            std::ranges::copy(out, vars.begin());
+        return vars;
+    }
+}
+
 /// Computes Op on the values and records it when an input stands on a tape. A Var, or as many as
 /// forward gives tensors (an array).
 template <class Op>
@@ -27,25 +43,11 @@ auto record(const typename Op::Attrs& attrs, VarRefs inputs) {
     if (inputs.size() > inline_inputs) values = many = std::vector<Tensor>(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) values[i] = inputs[i]->value();
     const auto out = compute<Op>(attrs, values);
-    constexpr bool one = std::is_same_v<decltype(out), const Tensor>;
     Tape* tape = Tape::of(Op::name, inputs);
     const void* kept = nullptr;
     if constexpr (!std::is_empty_v<typename Op::Attrs>)
         if (tape) kept = new (tape->keep(sizeof attrs)) typename Op::Attrs(attrs);
-    if constexpr (one) {
-        if (!tape) return Var(out);
-        return tape->append_one(rule_of<Op>, kept, inputs, out, Op::needs(Tape::wanted(inputs)));
-    } else {
-        std::array<Var, std::tuple_size_v<std::remove_const_t<decltype(out)>>> vars;
-        if (!tape) {
-            std::copy(out.begin(), out.end(), vars.begin());
-            return vars;
-        }
-        const auto recorded =
-            tape->append(rule_of<Op>, kept, inputs, out, Op::needs(Tape::wanted(inputs)));
-        std::copy(recorded.begin(), recorded.end(), vars.begin());
-        return vars;
-    }
+    return on_tape(tape, rule_of<Op>, kept, inputs, out, Op::needs(Tape::wanted(inputs)));
 }
 template <class Op>
 auto record(const typename Op::Attrs& attrs, std::initializer_list<const Var*> inputs) {
