@@ -8,37 +8,22 @@
 namespace mercer {
 
 template <class F, class... X>
-requires any_var<X...> Var map(F f, const X&... x) {
+requires any_var<X...> Var map(const F& f, const X&... x) {
+    const auto formula = detail::formula_of<int(sizeof...(X))>(f);
     return [&](const auto&... v) {
         const Var* const in[] = {&v...};
-        return record_pointwise(detail::map_op<F, int(sizeof...(X))>(), pointwise_rule(), in, &f,
-                                sizeof f);
+        return record_pointwise(formula.op, pointwise_rule(), in, formula.state, formula.bytes);
     }(as_var(x)...);
 }
 
 /// The sum of it over all elements, none of them stored.
 template <class F, class... X>
-requires any_var<X...> Var map_sum(F f, const X&... x) {
+requires any_var<X...> Var map_sum(const F& f, const X&... x) {
+    const auto formula = detail::formula_of<int(sizeof...(X))>(f);
     return [&](const auto&... v) {
         const Var* const in[] = {&v...};
-        return record_pointwise_sum(detail::map_op<F, int(sizeof...(X))>(), in,
-                                    std::max({v.rank()...}), &f, sizeof f);
-    }(as_var(x)...);
-}
-
-template <class... X>
-requires any_var<X...> Var map(const PointwiseOp& op, const X&... x) {
-    return [&](const auto&... v) {
-        const Var* const in[] = {&v...};
-        return record_pointwise(op, pointwise_rule(), in);
-    }(as_var(x)...);
-}
-
-template <class... X>
-requires any_var<X...> Var map_sum(const PointwiseOp& op, const X&... x) {
-    return [&](const auto&... v) {
-        const Var* const in[] = {&v...};
-        return record_pointwise_sum(op, in, std::max({v.rank()...}));
+        return record_pointwise_sum(formula.op, in, std::max({v.rank()...}), formula.state,
+                                    formula.bytes);
     }(as_var(x)...);
 }
 

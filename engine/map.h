@@ -82,38 +82,40 @@ const PointwiseOp& map_op() {
                                     +[]() -> const cpu::PointwiseSums& { return sums; }};
     return op;
 }
+
+/// A formula as pointwise operations take it: a lambda with its captures, or one made by MERCER_MAP.
+struct Formula {
+    const PointwiseOp& op;
+    const void* state = nullptr;
+    size_t bytes = 0;
+};
+template <int n, class F>
+Formula formula_of(const F& f) {
+    if constexpr (std::is_same_v<F, PointwiseOp>)
+        return {f};
+    else
+        return {map_op<F, n>(), &f, sizeof f};
+}
 }  // namespace detail
 
-/// f(x…) elementwise, with broadcasting; all x of one floating dtype. Cost: one pass over memory.
+/// f(x…) elementwise, with broadcasting; all x of one floating dtype. f: a lambda, or made by MERCER_MAP. Cost: one pass
+/// over memory.
 template <class F, class... X>
 requires(sizeof...(X) >= 1 && sizeof...(X) <= max_pointwise_inputs &&
-         (std::is_same_v<X, Tensor> && ...)) Tensor map(F f, const X&... x) {
+         (std::is_same_v<X, Tensor> && ...)) Tensor map(const F& f, const X&... x) {
+    const auto formula = detail::formula_of<int(sizeof...(X))>(f);
     const Tensor* const in[] = {&x...};
-    return instruments::settled(
-        [&] { return pointwise(detail::map_op<F, int(sizeof...(X))>(), in, &f); });
+    return instruments::settled([&] { return pointwise(formula.op, in, formula.state); });
 }
 
 /// Σ f(x…) over all elements; f(x…) itself is not stored. Cost: one read of the operands.
 template <class F, class... X>
 requires(sizeof...(X) >= 1 && sizeof...(X) <= max_pointwise_inputs &&
-         (std::is_same_v<X, Tensor> && ...)) Tensor map_sum(F f, const X&... x) {
+         (std::is_same_v<X, Tensor> && ...)) Tensor map_sum(const F& f, const X&... x) {
+    const auto formula = detail::formula_of<int(sizeof...(X))>(f);
     const Tensor* const in[] = {&x...};
     const int axes = std::max({x.rank()...});
-    return instruments::settled(
-        [&] { return pointwise_sum(detail::map_op<F, int(sizeof...(X))>(), in, axes, &f); });
-}
-
-/// The same for a formula made by MERCER_MAP.
-template <class... X>
-requires(std::is_same_v<X, Tensor>&&...) Tensor map(const PointwiseOp& op, const X&... x) {
-    const Tensor* const in[] = {&x...};
-    return instruments::settled([&] { return pointwise(op, in); });
-}
-template <class... X>
-requires(std::is_same_v<X, Tensor>&&...) Tensor map_sum(const PointwiseOp& op, const X&... x) {
-    const Tensor* const in[] = {&x...};
-    const int axes = std::max({x.rank()...});
-    return instruments::settled([&] { return pointwise_sum(op, in, axes); });
+    return instruments::settled([&] { return pointwise_sum(formula.op, in, axes, formula.state); });
 }
 
 }  // namespace mercer
