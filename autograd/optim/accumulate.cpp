@@ -14,16 +14,13 @@ void GradientAccumulator::add(std::span<const Tensor> gradients, double weight) 
         const Tensor& g = gradients[i];
         if (!g.defined()) continue;
         check_floating(name, g);
-        if (i < sums_.size() && sums_[i].defined() &&
-            (!(g.shape() == sums_[i].shape()) || g.dtype() != sums_[i].dtype()))
+        if (i < sums_.size() && sums_[i].defined() && !alike(g, sums_[i]))
             throw ShapeError(name, "gradient ", i, " is ", g, ", before it was ", sums_[i]);
     }
     // The first of each is written, the others are added to it: p − (−w)·g.
     std::vector<Tensor> sums = sums_.empty() ? std::vector<Tensor>(gradients.size()) : sums_;
-    std::vector<Tensor*> at(gradients.size());
     std::vector<Tensor> first(gradients.size()), more(gradients.size());
     for (size_t i = 0; i < gradients.size(); ++i) {
-        at[i] = &sums[i];
         if (!gradients[i].defined()) continue;
         (sums[i].defined() ? more : first)[i] = gradients[i];
         if (!sums[i].defined())
@@ -31,8 +28,8 @@ void GradientAccumulator::add(std::span<const Tensor> gradients, double weight) 
         else if (instruments::on())
             sums[i] = sums[i].clone();  // the check for NaN throws afterwards
     }
-    combine(name, at, first, cpu::UpdateRule::scale, weight);
-    combine(name, at, more, cpu::UpdateRule::sgd, -weight);
+    combine(name, sums, first, cpu::UpdateRule::scale, weight);
+    combine(name, sums, more, cpu::UpdateRule::sgd, -weight);
     sums_ = std::move(sums);
     weight_ += weight;
 }

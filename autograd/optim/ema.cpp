@@ -9,13 +9,6 @@ namespace {
 
 constexpr const char* name = "ema";
 
-std::vector<Tensor*> addresses(std::vector<Tensor>& tensors) {
-    std::vector<Tensor*> at;
-    at.reserve(tensors.size());
-    for (Tensor& t : tensors) at.push_back(&t);
-    return at;
-}
-
 std::vector<Tensor> values_of(std::span<Tensor* const> tensors) {
     std::vector<Tensor> values;
     for (const Tensor* t : tensors) values.push_back(*t);
@@ -34,7 +27,7 @@ void Ema::check(std::span<Tensor* const> parameters) const {
     for (size_t i = 0; i < parameters.size(); ++i) {
         const Tensor &p = *parameters[i], &e = averages_[i];
         if (!p.defined()) throw ValueError(name, "a tensor is undefined");
-        if (!(p.shape() == e.shape()) || p.dtype() != e.dtype())
+        if (!alike(p, e))
             throw ShapeError(name, "parameter ", i, " is ", p, ", its average 'average.", i, "' ",
                              e);
     }
@@ -54,8 +47,7 @@ void Ema::update(std::span<Tensor* const> parameters) {
         check(parameters);
     if (instruments::on())
         for (Tensor& e : averages) e = e.clone();  // the check for NaN throws afterwards
-    combine(name, addresses(averages), values_of(parameters), cpu::UpdateRule::blend,
-            1 - options_.decay);
+    combine(name, averages, values_of(parameters), cpu::UpdateRule::blend, 1 - options_.decay);
     averages_ = std::move(averages);
     ++step_;
 }

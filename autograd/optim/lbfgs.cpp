@@ -29,7 +29,7 @@ Tensor flat(std::span<const Tensor> tensors, std::span<Tensor* const> like) {
         if (p.dtype() != like[0]->dtype())
             throw DTypeError(name, "parameter ", i, " is ", p, ", the first is ", *like[0],
                              "; cast them alike");
-        if (t.defined() && (!(t.shape() == p.shape()) || t.dtype() != p.dtype()))
+        if (t.defined() && !alike(t, p))
             throw ShapeError(name, "parameter ", i, " is ", p, ", its gradient ", t);
         parts.push_back(t.defined() ? reshape(t, {t.count()})
                                     : Tensor::zeros({p.count()}, p.dtype()));
@@ -97,8 +97,7 @@ Lbfgs::Result Lbfgs::step(std::span<Tensor* const> parameters,
     for (const Tensor* p : parameters) values.push_back(*p);
     Tensor x = flat(values, parameters);
     values.clear();
-    if (!history_.empty() &&
-        (!(history_[0].s.shape() == x.shape()) || history_[0].s.dtype() != x.dtype()))
+    if (!history_.empty() && !alike(history_[0].s, x))
         throw ShapeError(name, "the parameters are ", x, " in all, the history 's.0' ",
                          history_[0].s);
     Result result{0, 0, 0, 0, Outcome::iterations};

@@ -75,18 +75,15 @@ void Optimizer::check(std::span<Tensor* const> parameters,
     const size_t kept = remembered_.size();
     for (size_t i = 0; i < n; ++i) {
         const Tensor &p = *parameters[i], &g = gradients[i];
-        const auto unlike = [&p](const Tensor& t) {
-            return !(p.shape() == t.shape()) || p.dtype() != t.dtype();
-        };
         const auto say = [&](const std::string& what, const Tensor& t) {
             throw ShapeError(name_, "parameter ", i, " is ", p, ", ", what, " ", t);
         };
         if (!p.defined()) throw ShapeError(name_, "parameter ", i, " is not defined");
         if (!is_floating(p.dtype()))
             throw DTypeError(name_, "parameter ", i, " is ", p, "; cast it to f32 or f64");
-        if (g.defined() && unlike(g)) say("its gradient", g);
+        if (g.defined() && !alike(p, g)) say("its gradient", g);
         for (size_t k = 0; !steps_.empty() && k < kept; ++k)
-            if (unlike(state_[i * kept + k]))
+            if (!alike(p, state_[i * kept + k]))
                 say("its state '" + state_name(i, k) + "'", state_[i * kept + k]);
         if (!p.is_contiguous())
             throw InPlaceError(name_, "parameter ", i,

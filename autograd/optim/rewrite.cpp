@@ -11,7 +11,7 @@ void check_floating(const char* operation, const Tensor& t) {
         throw DTypeError(operation, "needs f32 or f64, got ", t, "; cast it");
 }
 
-void combine(const char* operation, std::span<Tensor* const> p, std::span<const Tensor> g,
+void combine(const char* operation, std::span<Tensor> p, std::span<const Tensor> g,
              cpu::UpdateRule rule, double rate) {
     {
         const OperationScope scope(operation, g);
@@ -21,15 +21,15 @@ void combine(const char* operation, std::span<Tensor* const> p, std::span<const 
         items.reserve(g.size());
         for (size_t i = 0; i < g.size(); ++i) {
             if (!g[i].defined()) continue;
-            p[i]->before_write();
+            p[i].before_write();
             if (instruments::on()) [[unlikely]]
-                instruments::made(*p[i]);
+                instruments::made(p[i]);
             cpu::UpdateItem& u = items.emplace_back();
-            u.p = p[i]->raw();
+            u.p = p[i].raw();
             u.g = dense.emplace_back(g[i].contiguous()).raw();
-            u.n = p[i]->count();
+            u.n = p[i].count();
             u.rule = rule;
-            u.wide = p[i]->dtype() == DType::f64;
+            u.wide = p[i].dtype() == DType::f64;
             u.constants.rate = rate;
         }
         const Undivided undivided;
@@ -40,16 +40,14 @@ void combine(const char* operation, std::span<Tensor* const> p, std::span<const 
 
 void rewrite(const char* operation, std::span<Tensor> t, cpu::UpdateRule rule, double rate) {
     std::vector<Tensor> out(t.size());
-    std::vector<Tensor*> at(t.size());
     for (size_t i = 0; i < t.size(); ++i) {
         if (!t[i].defined()) continue;
         check_floating(operation, t[i]);
         out[i] = t[i].storage().alone() && t[i].is_contiguous()
                      ? t[i]
                      : Tensor::empty(t[i].shape(), t[i].dtype());
-        at[i] = &out[i];
     }
-    combine(operation, at, t, rule, rate);
+    combine(operation, out, t, rule, rate);
     for (size_t i = 0; i < t.size(); ++i)
         if (out[i].defined()) t[i] = std::move(out[i]);
 }

@@ -11,11 +11,16 @@
 
 namespace mercer {
 
+/// Of one shape and dtype.
+inline bool alike(const Tensor& a, const Tensor& b) {
+    return a.shape() == b.shape() && a.dtype() == b.dtype();
+}
+
 /// DTypeError unless f32 or f64.
 void check_floating(const char* operation, const Tensor& t);
 
 /// p[i] ← rule(p[i], g[i]) with `rate`, where g[i] is defined. The p are contiguous and like the g.
-void combine(const char* operation, std::span<Tensor* const> p, std::span<const Tensor> g,
+void combine(const char* operation, std::span<Tensor> p, std::span<const Tensor> g,
              cpu::UpdateRule rule, double rate);
 
 /// t[i] ← rule(t[i]) with `rate`, where t[i] is defined: in place where nobody else holds the
