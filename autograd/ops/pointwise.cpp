@@ -47,8 +47,21 @@ std::vector<const Var*> refs(const std::vector<Var>& vars) {
     return out;
 }
 
-// ---- third derivatives do not exist
-// --------------------------------------------------------------
+// Of the first n inputs those that are wanted, as bits; and what each of them gets.
+template <class X>
+unsigned wanted_of(const Vjp<X>& c, int n) {
+    unsigned wanted = 0;
+    for (int i = 0; i < n; ++i)
+        if (c.wants(i)) wanted |= input_bit(i);
+    return wanted;
+}
+template <class X, class Values>
+void give_all(Vjp<X>& c, int n, const Values& values) {
+    for (int i = 0; i < n; ++i)
+        if (c.wants(i)) c.give(i, sum_to(values[size_t(i)], c.in_shape(i)));
+}
+
+// ---- third derivatives do not exist ----
 
 template <class X>
 void no_third(Vjp<X>& c) {
@@ -58,8 +71,7 @@ void no_third(Vjp<X>& c) {
 }
 constexpr Rule second_rule{"pointwise_second", no_third<Tensor>, no_third<Var>};
 
-// ---- backward: inputs g, x₀…, y; outputs ĝx₀…
-// ------------------------------------------------------
+// ---- backward: inputs g, x₀…, y; outputs ĝx₀… ----
 
 template <class X>
 void backward_vjp(Vjp<X>& c) {
@@ -67,20 +79,11 @@ void backward_vjp(Vjp<X>& c) {
     const int n = c.outputs();
     const std::vector<Tensor> x = saved_inputs(c, 1, n);
     std::vector<Tensor> cotangents;
-    unsigned wanted = 0;
-    for (int k = 0; k < n; ++k) {
-        if constexpr (std::is_same_v<X, Tensor>)
-            cotangents.push_back(c.g(k));
-        else
-            cotangents.push_back(c.g(k).value());
-    }
-    for (int i = 0; i <= n; ++i)
-        if (c.wants(i)) wanted |= 1u << i;
-    const PointwiseGradients out =
-        pointwise_second(*attrs.op, c.value(0), x, c.value(n + 1), cotangents, wanted, attrs.state);
+    for (int k = 0; k < n; ++k) cotangents.push_back(value_of(c.g(k)));
+    const PointwiseGradients out = pointwise_second(*attrs.op, c.value(0), x, c.value(n + 1),
+                                                    cotangents, wanted_of(c, n + 1), attrs.state);
     if constexpr (std::is_same_v<X, Tensor>) {
-        for (int i = 0; i <= n; ++i)
-            if (c.wants(i)) c.give(i, sum_to(out[size_t(i)], c.in_shape(i)));
+        give_all(c, n + 1, out);
     } else {
         std::vector<Var> inputs;
         for (int i = 0; i < c.inputs(); ++i) inputs.push_back(c.in(i));
@@ -97,19 +100,14 @@ void backward_vjp(Vjp<X>& c) {
 }
 constexpr Rule backward_rule{"pointwise_backward", backward_vjp<Tensor>, backward_vjp<Var>};
 
-// ---- forward
-// --------------------------------------------------------------------------------------
+// ---- forward ----
 
 void forward_vjp(Vjp<Tensor>& c) {
     const Attrs& attrs = c.attrs<Attrs>();
     const std::vector<Tensor> x = saved_inputs(c, 0, c.inputs());
-    unsigned wanted = 0;
-    for (int k = 0; k < c.inputs(); ++k)
-        if (c.wants(k)) wanted |= 1u << k;
-    const PointwiseGradients out =
-        pointwise_backward(*attrs.op, cotangent(c), x, c.out_value(), wanted, attrs.state);
-    for (int k = 0; k < c.inputs(); ++k)
-        if (c.wants(k)) c.give(k, sum_to(out[size_t(k)], c.in_shape(k)));
+    const PointwiseGradients out = pointwise_backward(*attrs.op, cotangent(c), x, c.out_value(),
+                                                      wanted_of(c, c.inputs()), attrs.state);
+    give_all(c, c.inputs(), out);
 }
 
 void forward_vjp_recorded(Vjp<Var>& c) {
@@ -127,12 +125,10 @@ void forward_vjp_recorded(Vjp<Var>& c) {
     const std::vector<Var> recorded =
         c.tape().append(backward_rule, &attrs, refs(inputs), std::span(out.data(), size_t(n)),
                         (1u << (n + 2)) - 1u);
-    for (int k = 0; k < n; ++k)
-        if (c.wants(k)) c.give(k, sum_to(recorded[size_t(k)], c.in_shape(k)));
+    give_all(c, n, recorded);
 }
 
-// ---- arithmetic, written with itself
-// ----------------------------------------------------------------
+// ---- arithmetic, written with itself ----
 
 template <class X>
 void add_vjp(Vjp<X>& c) {
@@ -219,25 +215,17 @@ Var record_pointwise_sum(const PointwiseOp& op, VarRefs x, int axes, const void*
     return sum(y, last);
 }
 
-#define MERCER_RECORD_BODY(name, x)                     \
-    static constexpr Rule rule = rule_named(#name);     \
-    static const PointwiseOp& op = pointwise_op(#name); \
-    return record_pointwise(op, rule, x);
-#define MERCER_RECORD_1(name)               \
-    Var name(const Var& x) {                \
-        const Var* const operands[] = {&x}; \
-        MERCER_RECORD_BODY(name, operands)  \
+#define MERCER_RECORD(name, parameters, ...)                \
+    Var name parameters {                                   \
+        static constexpr Rule rule = rule_named(#name);     \
+        static const PointwiseOp& op = pointwise_op(#name); \
+        const Var* const operands[] = {__VA_ARGS__};        \
+        return record_pointwise(op, rule, operands);        \
     }
-#define MERCER_RECORD_2(name)                   \
-    Var name(const Var& a, const Var& b) {      \
-        const Var* const operands[] = {&a, &b}; \
-        MERCER_RECORD_BODY(name, operands)      \
-    }
-#define MERCER_RECORD_3(name)                            \
-    Var name(const Var& a, const Var& b, const Var& c) { \
-        const Var* const operands[] = {&a, &b, &c};      \
-        MERCER_RECORD_BODY(name, operands)               \
-    }
+#define MERCER_RECORD_1(name) MERCER_RECORD(name, (const Var& x), &x)
+#define MERCER_RECORD_2(name) MERCER_RECORD(name, (const Var& a, const Var& b), &a, &b)
+#define MERCER_RECORD_3(name) \
+    MERCER_RECORD(name, (const Var& a, const Var& b, const Var& c), &a, &b, &c)
 #define FUNCTION(...)
 #define POINTWISE(name, formula, arity, ...) MERCER_RECORD_##arity(name)
 #include "engine/ops/ops.def"
