@@ -42,9 +42,7 @@ Shape joined(const char* operation, const Shape& a, const Shape& b) {
     if (a.rank() + b.rank() > Shape::max_rank)
         throw ShapeError(operation, "the result ", a, " by ", b, " has more than ", Shape::max_rank,
                          " axes; flatten the input");
-    Shape out = a;
-    for (int i = 0; i < b.rank(); ++i) out.push_back(b[i]);
-    return out;
+    return mercer::joined(a, b);
 }
 
 // The rows of dy/dx, for each x: a backward pass with each unit cotangent.

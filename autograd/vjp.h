@@ -126,10 +126,7 @@ private:
 
     [[noreturn]] void misfit(int i, const Shape& shape, DType dtype, const X& given) const {
         const std::string what = "the cotangent of input " + std::to_string(i);
-        if constexpr (std::is_same_v<X, Tensor>)
-            require_like(name(), what.c_str(), shape, dtype, given);
-        else
-            require_like(name(), what.c_str(), shape, dtype, given.value());
+        require_like(name(), what.c_str(), shape, dtype, value_of(given));
         throw ShapeError(name(), what);
     }
 

@@ -1,4 +1,4 @@
-// dx = G·wᵀ, dw = xᵀ·G over all rows, dbias = Σ G. Included by autograd/ops/rows.cpp only.
+// dx = G·wᵀ, dw = xᵀ·G over all rows, dbias = Σ G.
 #pragma once
 
 #include "engine/ops/linear.h"

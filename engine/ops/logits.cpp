@@ -151,22 +151,6 @@ Tensor CrossEntropy::backward(const Attrs& attrs, const Tensor& x, const Tensor&
                     attrs.smoothing / double(n), 1 - attrs.smoothing);
 }
 
-Tensor CrossEntropy::targets(const Attrs& attrs, const Tensor& labels, int64_t classes,
-                             DType dtype) {
-    Tensor out = Tensor::zeros(joined(labels.shape(), {classes}), dtype);
-    const int64_t* label = labels.data<int64_t>();
-    visit(dtype, [&]<class T>(T) {
-        T* to = static_cast<T*>(out.raw());
-        const T share = T(attrs.smoothing / double(classes));
-        for (int64_t r = 0; r < labels.count(); ++r)
-            if (label[r] >= 0) {
-                std::fill_n(to + r * classes, classes, share);
-                to[r * classes + label[r]] += T(1 - attrs.smoothing);
-            }
-    });
-    return out;
-}
-
 Tensor NllLoss::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const OperationScope scope(name, in);
     require_floating(name, in[0]);

@@ -36,9 +36,6 @@ struct MERCER_API CrossEntropy
     /// w·(softmax − target) by row, written once: first order only.
     static Tensor backward(const Attrs&, const Tensor& x, const Tensor& ids, const Tensor& top,
                            const Tensor& sum, const Tensor& g);
-    /// The target distribution of every row, (1 − smoothing)·onehot + smoothing/classes, and zeros
-    /// where the id is ignored.
-    static Tensor targets(const Attrs&, const Tensor& ids, int64_t classes, DType dtype);
 };
 
 /// Inputs: log p […, classes], ids […] (i64).

@@ -50,7 +50,9 @@ void CrossEntropy::vjp(Vjp<X>& c) {
         const X x = c.in(0);
         const Tensor labels = row_labels(name, x.shape(), ids, attrs.ignore);
         const Tensor ignored = less(labels, 0);
-        const X target(targets(attrs, labels, x.size(-1), x.dtype()));
+        const Tensor hit = equal(unsqueeze(labels, -1), Tensor::arange(x.size(-1), DType::i64));
+        const X target(cast(hit, x.dtype()) * (1 - attrs.smoothing) +
+                       attrs.smoothing / double(x.size(-1)));
         const X w = loss_weights(c.g(), attrs.reduction, labelled(labels), labels.shape());
         c.give(0, where(unsqueeze(ignored, -1), X(Tensor::zeros({}, c.dtype())),
                         unsqueeze(w, -1) * (softmax(x) - target)));

@@ -17,6 +17,9 @@
 // vjp reads the cotangent of the result with c.g(), saved values with c.in(i) and c.out(), and
 // gives back one value for each wanted input with c.give(i, …). It calls only functions that Tensor
 // and Var share, so the same text yields second derivatives.
+//
+// With it in the .inl stand the functions that are this operation, for MERCER_VALUE = Tensor at the end of its .cpp and
+// for MERCER_VALUE = Var in autograd/ops/.
 #pragma once
 
 #include <array>

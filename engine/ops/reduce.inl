@@ -1,4 +1,4 @@
-// Adjoints of reductions. Included by autograd/ops/reduce.cpp only.
+// Adjoints of reductions.
 #pragma once
 
 #include <cmath>
