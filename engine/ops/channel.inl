@@ -10,11 +10,8 @@
 
 namespace mercer {
 
-inline std::vector<int> axes_but_channels(int rank) {
-    std::vector<int> axes{0};
-    for (int a = 2; a < rank; ++a) axes.push_back(a);
-    return axes;
-}
+/// All axes but that of the channels, as a mask.
+constexpr unsigned beside_channels(int rank) { return ((1u << rank) - 1u) & ~2u; }
 
 template <class X>
 void ChannelAffine::vjp(Vjp<X>& c) {
@@ -32,7 +29,7 @@ void ChannelAffine::vjp(Vjp<X>& c) {
         const auto by_channel = [&](const X& t) { return reshape(t, shape); };
         dx = scale.defined() ? g * by_channel(scale) : g;
         if (parameters) {
-            const std::vector<int> axes = axes_but_channels(x.rank());
+            const std::vector<int> axes = axes_of(beside_channels(x.rank()));
             sum_g = sum(g, axes);
             sum_gx = sum(g * (mean.defined() ? x - by_channel(mean) : x), axes);
         }
@@ -62,9 +59,10 @@ void BatchNorm::vjp(Vjp<X>& c) {
             return;
         }
     // Recorded again from x: mean and variance as values know no derivative.
-    const std::vector<int> axes = axes_but_channels(shape.rank());
+    const unsigned beside = beside_channels(shape.rank());
+    const std::vector<int> axes = axes_of(beside);
     const auto by_channel = [&](const X& t) { return reshape(t, shape); };
-    const X x = c.in(0), gain = c.in(1), away = deviations(x, std::span<const int>(axes));
+    const X x = c.in(0), gain = c.in(1), away = deviations(x, beside);
     X dx;
     const auto add = [&](const X& more) { dx = dx.defined() ? dx + more : more; };
     if (const X g = c.g(0); g.defined()) {

@@ -26,9 +26,5 @@ X deviations(const X& x, unsigned axes) {
         return near - mean(near, std::span<const int>(axes_of(axes)), true);
     }
 }
-template <class X>
-X deviations(const X& x, std::span<const int> axes) {
-    return deviations(x, reduce_axes("mean", axes, x.rank(), true).axes);
-}
 
 }  // namespace mercer

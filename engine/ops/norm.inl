@@ -21,10 +21,10 @@ void RowNorm<centred>::vjp(Vjp<X>& c) {
         // Recorded again from x: mean and scale as values know no derivative.
         const X x = c.in(0), gain = c.in(1), g = c.g();
         const Attrs& attrs = c.template attrs<Attrs>();
-        std::vector<int> axes;
-        for (int a = 1; a <= attrs.axes; ++a) axes.push_back(-a);
+        const unsigned rows = ((1u << attrs.axes) - 1u) << (x.rank() - attrs.axes);
+        const std::vector<int> axes = axes_of(rows);
         X centre = x;
-        if constexpr (centred) centre = deviations(x, std::span<const int>(axes));
+        if constexpr (centred) centre = deviations(x, rows);
         const X scale = 1.0 / sqrt(mean(square(centre), axes, true) + attrs.epsilon);
         const X xhat = centre * scale, h = gain.defined() ? g * gain : g;
         X dh = h - xhat * mean(h * xhat, axes, true);
