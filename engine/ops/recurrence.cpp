@@ -14,22 +14,18 @@ Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) 
     if (out.count() == 0) return out;
     const bool wide = out.dtype() == DType::f64;
     const Lines l(out.shape(), attrs.axis, wide ? 8 : 16);  // a line of memory
+    const cpu::ScanSteps& steps = scan_table().recurrence[wide];
     if (l.inner == 1 && SideBySide::fit(x[0]) && SideBySide::fit(x[1])) {
         const SideBySide a(x[0]), b(x[1]);
-        const auto kernel = scan_table().recurrence_turned[wide];
-        const bool stream = streams_columns(out, l.n);
-        a.for_blocks([&](int64_t first, int64_t count) {
-            kernel({a.at(first, 0), b.at(first, 0), l.n, a.apart, b.apart, count, attrs.reverse,
-                    at(out, first * l.n), l.n, stream});
+        b.run(out, attrs.reverse, [&](cpu::ScanArgs args, int64_t row) {
+            args.a = a.at(row, 0), args.a_inner = a.apart;
+            steps.turned(args);
         });
         return out;
     }
     const Tensor a = x[0].contiguous(), b = x[1].contiguous();
-    const auto kernel =
-        (l.planes ? scan_table().recurrence_planes : scan_table().recurrence_columns)[wide];
-    l.for_blocks(2, [&](int64_t first, int64_t count) {
-        kernel({at(a, first), at(b, first), l.n, l.inner, l.inner, count, attrs.reverse,
-                at(out, first), l.inner, l.stream(out)});
+    l.run(steps, b, out, attrs.reverse, 2, [&](cpu::ScanArgs& args, int64_t first) {
+        args.a = at(a, first), args.a_inner = l.inner;
     });
     return out;
 }

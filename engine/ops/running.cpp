@@ -11,12 +11,10 @@ namespace {
 std::array<Tensor, 2> run_side_by_side(cpu::Scan op, const SideBySide& x, bool reverse) {
     const Tensor y = Tensor::empty(x.x.shape(), x.x.dtype()),
                  index = Tensor::empty(x.x.shape(), DType::i64);
-    const auto kernel = scan_table().running_turned[op == cpu::Scan::min][int(y.dtype())];
-    const bool stream = streams_columns(y, x.n);
-    x.for_blocks([&](int64_t first, int64_t rows) {
-        kernel({x.at(first, 0), x.n, x.apart, rows, reverse,
-                static_cast<char*>(y.raw()) + first * x.n * x.element,
-                static_cast<int64_t*>(index.raw()) + first * x.n, stream, x.n});
+    const auto kernel = scan_table().running[op == cpu::Scan::min][int(y.dtype())].turned;
+    x.run(y, reverse, [&](cpu::ScanArgs args, int64_t row) {
+        args.index = static_cast<int64_t*>(index.raw()) + row * x.n;
+        kernel(args);
     });
     return {y, index};
 }
@@ -62,13 +60,12 @@ std::array<Tensor, 2> running(const char* name, cpu::Scan op, const RunningAttrs
         return run_long_rows(l, op, attrs, x);
     const Tensor y = Tensor::empty(x.shape(), x.dtype()),
                  index = Tensor::empty(x.shape(), DType::i64);
-    const bool stream = l.stream(y, 2 + 8 / int64_t(size_of(y.dtype())));
-    const auto& kernels = l.planes ? scan_table().running_planes : scan_table().running;
-    l.for_blocks(1, [&](int64_t first, int64_t count) {
-        kernels[op == cpu::Scan::min][int(x.dtype())](
-            {at(x, first), l.n, l.inner, count, attrs.reverse, at(y, first),
-             static_cast<int64_t*>(index.raw()) + first, stream});
-    });
+    l.run(
+        scan_table().running[op == cpu::Scan::min][int(x.dtype())], x, y, attrs.reverse, 1,
+        [&](cpu::ScanArgs& args, int64_t first) {
+            args.index = static_cast<int64_t*>(index.raw()) + first;
+        },
+        2 + 8 / int64_t(size_of(y.dtype())));
     return {y, index};
 }
 

@@ -30,21 +30,17 @@ T joined(cpu::Scan op, T a, T b) {
     return T(a + b);
 }
 
-void scan_side_by_side(cpu::Scan op, const cpu::ScanArgs& all, const Tensor& x, const Tensor& out) {
-    const auto kernel = scan_table().rows_turned[int(op)][int(x.dtype())];
+void scan_side_by_side(cpu::Scan op, const ScanAttrs& attrs, const Tensor& x, const Tensor& out) {
+    const auto kernel = scan_table().joins[int(op)][int(x.dtype())].turned;
     const SideBySide source(x);
-    const int64_t n = all.n, most = step_by_step(op, x.dtype()) ? n : chunk;
-    const bool stream = streams_columns(out, n);
-    source.for_blocks([&](int64_t first, int64_t rows) {
+    const int64_t n = source.n, most = step_by_step(op, x.dtype()) ? n : chunk;
+    source.run(out, attrs.reverse, [&](cpu::ScanArgs args, int64_t row) {
         int64_t carry[SideBySide::rows] = {};
-        cpu::ScanArgs args = all;
-        args.inner = source.apart, args.count = rows, args.carry = carry;
-        args.out_inner = n, args.stream = stream;
+        args.exclusive = attrs.exclusive, args.carry = carry;
         for (int64_t c = 0; c < n; c += most) {
             args.n = std::min(most, n - c);
-            const int64_t from = all.reverse ? n - c - args.n : c;
-            args.x = source.at(first, from);
-            args.out = static_cast<char*>(all.out) + (first * n + from) * source.element;
+            const int64_t from = args.reverse ? n - c - args.n : c;
+            args.x = source.at(row, from), args.out = at(out, row * n + from);
             args.first = c == 0;
             kernel(args);
         }
@@ -53,17 +49,18 @@ void scan_side_by_side(cpu::Scan op, const cpu::ScanArgs& all, const Tensor& x, 
 
 // Many rows: one after the other. Few long ones: the totals of all chunks first, then every chunk with what comes before
 // it; the bits are the same.
-void scan_rows(cpu::Scan op, const cpu::ScanArgs& all, int64_t rows, DType dtype) {
-    const auto kernel = scan_table().rows[int(op)][int(dtype)];
-    const int64_t n = all.n, chunks = (n + chunk - 1) / chunk, element = int64_t(size_of(dtype));
+void scan_rows(cpu::Scan op, const ScanAttrs& attrs, const Tensor& x, const Tensor& out) {
+    const auto kernel = scan_table().rows[int(op)][int(x.dtype())];
+    const int64_t n = x.size(attrs.axis), rows = x.count() / n, chunks = (n + chunk - 1) / chunk;
     const auto piece = [&](int64_t row, int64_t c, void* carry, bool store) {
-        cpu::ScanArgs args = all;
-        args.n = std::min(chunk, n - c * chunk);
-        const int64_t at = (row * n + (all.reverse ? n - c * chunk - args.n : c * chunk)) * element;
-        args.x = static_cast<const char*>(all.x) + at;
-        args.out = store ? static_cast<char*>(all.out) + at : nullptr;
-        args.carry = carry;
-        return args;
+        const int64_t size = std::min(chunk, n - c * chunk),
+                      first = row * n + (attrs.reverse ? n - c * chunk - size : c * chunk);
+        return cpu::ScanArgs{.x = at(x, first),
+                             .n = size,
+                             .exclusive = attrs.exclusive,
+                             .reverse = attrs.reverse,
+                             .out = store ? at(out, first) : nullptr,
+                             .carry = carry};
     };
     if (chunks == 1 || rows >= 2 * thread_count()) {
         parallel_for(rows, grain_for(n / 2), [&](int64_t begin, int64_t end) {
@@ -93,7 +90,7 @@ void scan_rows(cpu::Scan op, const cpu::ScanArgs& all, int64_t rows, DType dtype
         });
     };
     all_chunks(false);
-    visit(dtype, [&]<class T>(T) {  // from totals to what comes before
+    visit(x.dtype(), [&]<class T>(T) {  // from totals to what comes before
         if constexpr (!std::is_same_v<T, bool>)
             for (int64_t row = 0; row < rows; ++row) {
                 T before{};
@@ -121,23 +118,14 @@ Tensor scanned(cpu::Scan op, const ScanAttrs& attrs, const Tensor& x) {
     const Lines l(x.shape(), attrs.axis);
     Tensor out = Tensor::empty(x.shape(), x.dtype());
     if (x.count() == 0) return out;
-    const cpu::ScanArgs all{x.raw(),       l.n,       l.inner, 0,   attrs.exclusive,
-                            attrs.reverse, out.raw(), nullptr, true};
     const bool rows = l.inner == 1;
-    if (rows && !x.is_contiguous()) {
-        scan_side_by_side(op, all, x, out);
-    } else if (rows && !step_by_step(op, x.dtype())) {
-        scan_rows(op, all, l.outer, x.dtype());
-    } else {
-        const auto kernel =
-            (l.planes ? scan_table().planes : scan_table().columns)[int(op)][int(x.dtype())];
-        l.for_blocks(8, [&](int64_t first, int64_t count) {
-            cpu::ScanArgs args = all;
-            args.x = at(x, first), args.out = at(out, first), args.count = count;
-            args.stream = l.stream(out);
-            kernel(args);
-        });
-    }
+    if (rows && !x.is_contiguous())
+        scan_side_by_side(op, attrs, x, out);
+    else if (rows && !step_by_step(op, x.dtype()))
+        scan_rows(op, attrs, x, out);
+    else
+        l.run(scan_table().joins[int(op)][int(x.dtype())], x, out, attrs.reverse, 8,
+              [&](cpu::ScanArgs& args, int64_t) { args.exclusive = attrs.exclusive; });
     return out;
 }
 

@@ -32,23 +32,31 @@ struct Lines {
           n(shape[axis]),
           inner(count(shape.part(axis + 1, shape.rank()))),
           planes(inner == 1 || (inner <= few && outer >= 64)) {}
-    /// body(the first element, planes or columns) for some at a time, in parallel. So many elements of a column cost as
-    /// much as one of grain_for.
-    template <class Body>
-    void for_blocks(int64_t elements, Body body) const {
+    /// A formula along all lines of x to out, in parallel; more(args, the first element) says what else it needs. So many
+    /// elements of a column cost as much as one of grain_for.
+    template <class More>
+    void run(const cpu::ScanSteps& steps, const Tensor& x, const Tensor& out, bool reverse,
+             int64_t elements, More more, int64_t tensors = 2) const {
         const int64_t size = n * inner, lines = planes ? outer : inner,
                       width = planes ? std::max<int64_t>(16, 4096 / size / 16 * 16)
                                      : cpu::columns_together,
                       blocks = (lines + width - 1) / width,
                       cost = std::min(lines, width) * (planes ? size / 2 : n / elements);
+        // Whether such results go past the caches.
+        const bool stream = streams_columns(out, planes ? cpu::plane_columns : inner, tensors);
         parallel_each((planes ? 1 : outer) * blocks, grain_for(cost), [&](int64_t i) {
-            const int64_t first = i % blocks * width;
-            body(i / blocks * size + first * (planes ? size : 1), std::min(width, lines - first));
+            const int64_t line = i % blocks * width,
+                          first = i / blocks * size + line * (planes ? size : 1);
+            cpu::ScanArgs args{.x = at(x, first),
+                               .n = n,
+                               .inner = inner,
+                               .count = std::min(width, lines - line),
+                               .reverse = reverse,
+                               .out = at(out, first),
+                               .stream = stream};
+            more(args, first);
+            (planes ? steps.planes : steps.columns)(args);
         });
-    }
-    /// Whether such results go past the caches.
-    bool stream(const Tensor& out, int64_t tensors = 2) const {
-        return streams_columns(out, planes ? cpu::plane_columns : inner, tensors);
     }
 };
 
@@ -70,15 +78,24 @@ struct SideBySide {
                x.strides()[rank - 1] > 1 && size_of(x.dtype()) >= 4 && x.size(-2) >= 16 &&
                x.count() / x.size(-1) >= rows / 4 * thread_count();
     }
-    /// body(first row of all, rows), in parallel.
+    /// body(args, the first row) for some rows at a time, in parallel; the args are those of all their steps.
     template <class Body>
-    void for_blocks(Body body) const {
+    void run(const Tensor& out, bool reverse, Body body) const {
         const int64_t all = x.count() / (lines * n),
                       side = all * lines < 2 * rows * thread_count() ? rows / 4 : rows,
                       blocks = (lines + side - 1) / side;
+        const bool stream = streams_columns(out, n);
         parallel_each(all * blocks, grain_for(n * side), [&](int64_t i) {
-            const int64_t first = i % blocks * side;
-            body(i / blocks * lines + first, std::min(side, lines - first));
+            const int64_t line = i % blocks * side, first = i / blocks * lines + line;
+            body(cpu::ScanArgs{.x = at(first, 0),
+                               .n = n,
+                               .inner = apart,
+                               .count = std::min(side, lines - line),
+                               .reverse = reverse,
+                               .out = mercer::at(out, first * n),
+                               .out_inner = n,
+                               .stream = stream},
+                 first);
         });
     }
     const char* at(int64_t row, int64_t step) const {

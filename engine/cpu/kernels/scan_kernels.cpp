@@ -4,10 +4,7 @@
 // A row is scanned by blocks of 16: inside one, v_j ← v_{j−k} ∘ v_j for k = 1, 2, 4, 8 (Hillis & Steele 1986); then the
 // carry is joined to all. Every instruction set does these joins, so all get the same bits. Columns go step by step, and
 // so do products of floats everywhere: those of a block may overflow where what comes before is 0.
-#include "engine/cpu/canonical.h"
-#include "engine/cpu/kernels/scan_steps.h"
 #include "engine/cpu/kernels/scan_turned.h"
-#include "engine/cpu/scan_table.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
@@ -186,59 +183,6 @@ void rows(const cpu::ScanArgs& args) {
     }
 }
 
-template <class Op, class T>
-void columns(const cpu::ScanArgs& args) {
-    constexpr int lanes = Vec<T>::lanes, width = int(4096 / sizeof(T));
-    alignas(64) T carry[width + lanes];
-    for (int64_t c0 = 0; c0 < args.count; c0 += width) {
-        const int cols = int(args.count - c0 < width ? args.count - c0 : width);
-        for (int c = 0; c < cols; ++c) carry[c] = Op::template identity<T>;
-        const int64_t down = args.reverse ? -args.inner : args.inner;
-        for (int64_t i = 0; i < args.n; ++i) {
-            const int64_t at = (args.reverse ? args.n - 1 - i : i) * args.inner + c0;
-            const T* x = static_cast<const T*>(args.x) + at;
-            const T* const next = i + 1 < args.n ? x + down : x;
-            T* out = static_cast<T*>(args.out) + at;
-            for_run<T>(cols, [&](int64_t c, int count) MERCER_STEP {
-                __builtin_prefetch(next + c);
-                const Vec<T> before = Vec<T>::load(carry + c),
-                             after = Op::join(before, load(x + c, count, T(0)));
-                after.store(carry + c);
-                put(args.exclusive ? before : after, out + c, count, args.stream);
-            });
-        }
-    }
-    if (args.stream) stream_fence();
-}
-
-template <class Op, class T>
-void running(const cpu::RunningArgs& args) {
-    constexpr int lanes = Vec<T>::lanes, width = int(cpu::columns_together);
-    using Index = typename IntOf<T>::type;
-    alignas(64) T top[width + lanes];
-    alignas(64) Index last[width + lanes] = {};
-    for (int64_t c = 0; c < args.count; ++c) top[c] = Op::template identity<T>;
-    const int64_t down = args.reverse ? -args.inner : args.inner;
-    for (int64_t i = 0; i < args.n; ++i) {
-        const int64_t t = args.reverse ? args.n - 1 - i : i;
-        const T* const x = static_cast<const T*>(args.x) + t * args.inner;
-        const T* const next = i + 1 < args.n ? x + down : x;
-        T* const out = static_cast<T*>(args.out) + t * args.inner;
-        int64_t* const index = args.index + t * args.inner;
-        for_run<T>(args.count, [&](int64_t c, int count) MERCER_STEP {
-            __builtin_prefetch(next + c);
-            Running<T> so_far{Vec<T>::load(top + c), Vec<Index>::load(last + c)};
-            Vec<T> v = load(x + c, count, T(0));
-            Vec<Index> place;
-            so_far.template step<Op>(v, Index(t), place);
-            so_far.top.store(top + c), so_far.last.store(last + c);
-            put(v, out + c, count, args.stream);
-            put_wide(place, index + c, count, args.stream);
-        });
-    }
-    if (args.stream) stream_fence();
-}
-
 /// Where x is the extremum so far at its place: a new one, an equal one, NaN.
 template <class T>
 void standing(const void* from, const void* extrema, int64_t n, int64_t first, int64_t none,
@@ -247,82 +191,32 @@ void standing(const void* from, const void* extrema, int64_t n, int64_t first, i
     for (int64_t k = 0; k < n; ++k) index[k] = (x[k] == y[k]) | (x[k] != x[k]) ? first + k : none;
 }
 
-// Neighbouring lines step by step, their state in the first-level cache.
-template <class T>
-void recurrence_columns(const cpu::RecurrenceArgs& args) {
-    constexpr int lanes = Vec<T>::lanes, width = int(4096 / sizeof(T));
-    alignas(64) T state[width + lanes];
-    for (int64_t c0 = 0; c0 < args.count; c0 += width) {
-        const int cols = int(args.count - c0 < width ? args.count - c0 : width);
-        for (int64_t i = 0; i < args.n; ++i) {
-            const int64_t at = args.reverse ? args.n - 1 - i : i;
-            const T *a = static_cast<const T*>(args.a) + at * args.a_inner + c0,
-                    *b = static_cast<const T*>(args.b) + at * args.b_inner + c0;
-            T* out = static_cast<T*>(args.out) + at * args.out_inner + c0;
-            const int64_t down = i + 1 == args.n ? 0 : args.reverse ? -1 : 1;
-            const T *next_a = a + down * args.a_inner, *next_b = b + down * args.b_inner;
-            for_run<T>(cols, [&](int64_t c, int count) MERCER_STEP {
-                __builtin_prefetch(next_a + c), __builtin_prefetch(next_b + c);
-                Vec<T> h = load(b + c, count, T(0));
-                if (i) h = load(a + c, count, T(0)) * Vec<T>::load(state + c) + h;
-                h.store(state + c);
-                put(h, out + c, count, args.stream);
-            });
-        }
-    }
-    if (args.stream) stream_fence();
-}
-
-// Rows of n, or planes, n × inner: lines of n·inner elements.
-template <class T, int operands, class State, class Step>
-MERCER_INLINE void step_planes(const void* const (&from)[operands], const StepLines& l, void* out,
-                               Places<T>* places, const State& start, Step step) {
-    if (l.inner == 1)
-        step_lines<1, operands, T>(from, l, out, places, start, step);
-    else
-        step_lines<cpu::plane_columns, operands, T>(from, l, out, places, start, step);
-}
-
-template <class T>
-void recurrence_planes(const cpu::RecurrenceArgs& args) {
-    const StepLines l{args.n * args.a_inner, args.a_inner, args.count, args.reverse, args.stream};
-    step_planes<T, 2>({args.a, args.b}, l, args.out, nullptr, Vec<T>(T(0)),
-                      [](auto& v, auto&, int e, int64_t t, Vec<T>& h) MERCER_STEP {
-                          h = t ? v[0][e] * h + v[1][e] : v[1][e];
-                          v[1][e] = h;
-                      });
-}
-template <class Op, class T>
+template <class F>
 void planes(const cpu::ScanArgs& args) {
-    if (args.count == 1 && args.inner == 1) {  // nothing to fill a register with
-        const T* x = static_cast<const T*>(args.x);
-        T* out = static_cast<T*>(args.out);
-        Vec<T> y(Op::template identity<T>);
-        for (int64_t i = 0; i < args.n; ++i) {
-            const int64_t at = args.reverse ? args.n - 1 - i : i;
-            Vec<T> v(x[at]);
-            join_on<Op>(v, args.exclusive, y);
-            out[at] = number(v);
-        }
-        return;
-    }
-    const StepLines l{args.n * args.inner, args.inner, args.count, args.reverse, args.stream};
-    step_planes<T, 1>({args.x}, l, args.out, nullptr, Vec<T>(Op::template identity<T>),
-                      [&](auto& v, auto&, int e, int64_t, Vec<T>& y)
-                          MERCER_STEP { join_on<Op>(v[0][e], args.exclusive, y); });
+    if (args.inner > 1)
+        step_lines<cpu::plane_columns, F>(args);
+    else
+        args.count == 1 ? step_alone<F>(args) : step_lines<1, F>(args);
+}
+template <class F>
+void turned(const cpu::ScanArgs& args) {
+    args.reverse ? step_turned<F, true>(args) : step_turned<F, false>(args);
 }
 template <class Op, class T>
-void running_planes(const cpu::RunningArgs& args) {
-    using Index = typename IntOf<T>::type;
-    const StepLines l{args.n * args.inner, args.inner, args.count, args.reverse, args.stream};
-    Places<T> places(l, args.index);
-    step_planes<T, 1>({args.x}, l, args.out, &places,
-                      Running<T>{Vec<T>(Op::template identity<T>), Vec<Index>(Index(-1))},
-                      [&](auto& v, auto& place, int e, int64_t t, Running<T>& now) MERCER_STEP {
-                          const int64_t at = args.reverse ? args.n - 1 - t : t;
-                          now.template step<Op>(v[0][e], Index(at), place[e]);
-                      });
+void joins_turned(const cpu::ScanArgs& args) {
+    if constexpr (std::is_same_v<Op, ProdOp> && std::is_floating_point_v<T>)
+        turned<Join<Op, T>>(args);
+    else
+        args.reverse ? join_turned<Op, true, T>(args) : join_turned<Op, false, T>(args);
 }
+
+template <class F>
+constexpr cpu::ScanSteps steps = {planes<F>, step_columns<F>, turned<F>};
+template <class Op, class T>
+constexpr cpu::ScanSteps joins = {planes<Join<Op, T>>, step_columns<Join<Op, T>>,
+                                  joins_turned<Op, T>};
+template <class Op, class T>
+constexpr cpu::ScanSteps running = steps<Running<Op, T>>;
 
 #define MERCER_ALL(kernel, Op) \
     { kernel<Op, float>, kernel<Op, double>, kernel<Op, int32_t>, kernel<Op, int64_t> }
@@ -331,18 +225,12 @@ void running_planes(const cpu::RunningArgs& args) {
 
 extern const cpu::ScanTable scan_table = {
     {MERCER_ALL(rows, SumOp),
-     {planes<ProdOp, float>, planes<ProdOp, double>, rows<ProdOp, int32_t>, rows<ProdOp, int64_t>},
+     {nullptr, nullptr, rows<ProdOp, int32_t>, rows<ProdOp, int64_t>},
      MERCER_ALL(rows, MaxOp),
      MERCER_ALL(rows, MinOp)},
-    {MERCER_ALL(columns, SumOp), MERCER_ALL(columns, ProdOp)},
-    {MERCER_ALL(planes, SumOp), MERCER_ALL(planes, ProdOp)},
-    {MERCER_ALL(rows_turned, SumOp), MERCER_ALL(rows_turned, ProdOp)},
+    {MERCER_ALL(joins, SumOp), MERCER_ALL(joins, ProdOp)},
     {MERCER_ALL(running, MaxOp), MERCER_ALL(running, MinOp)},
-    {MERCER_ALL(extrema_turned, MaxOp), MERCER_ALL(extrema_turned, MinOp)},
-    {MERCER_ALL(running_planes, MaxOp), MERCER_ALL(running_planes, MinOp)},
-    {standing<float>, standing<double>, standing<int32_t>, standing<int64_t>},
-    {recurrence_planes<float>, recurrence_planes<double>},
-    {recurrence_columns<float>, recurrence_columns<double>},
-    {recurrence_turned<float>, recurrence_turned<double>}};
+    {steps<Recurrence<float>>, steps<Recurrence<double>>},
+    {standing<float>, standing<double>, standing<int32_t>, standing<int64_t>}};
 
 }  // namespace mercer::MERCER_ISA

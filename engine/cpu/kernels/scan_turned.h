@@ -2,9 +2,7 @@
 // steps are turned on their way out. Memory traffic: each line of x once, each line of the result once.
 #pragma once
 
-#include "engine/cpu/canonical.h"
 #include "engine/cpu/kernels/scan_steps.h"
-#include "engine/cpu/scan_table.h"
 
 namespace mercer::MERCER_ISA {
 
@@ -82,17 +80,9 @@ MERCER_INLINE void load_steps(const T* x, int64_t inner, int64_t n, int64_t at, 
     }
 }
 
-/// y ← y ∘ x, and in place of x it, or what it was before.
-template <class Op, class T>
-MERCER_INLINE void join_on(Vec<T>& x, bool exclusive, Vec<T>& y) {
-    const Vec<T> before = y;
-    y = Op::join(y, x);
-    x = exclusive ? before : y;
-}
-
-/// The joins of scan_row, those of all rows of a register at once; products of floats step by step.
+/// The joins of scan_row, those of all rows of a register at once.
 template <class Op, bool reverse, class T>
-MERCER_INLINE void scan_turned(const cpu::ScanArgs& args) {
+MERCER_INLINE void join_turned(const cpu::ScanArgs& args) {
     constexpr int lanes = Vec<T>::lanes;
     alignas(64) T within[cpu::turned_rows + lanes];
     T* const before = static_cast<T*>(args.carry);
@@ -103,31 +93,24 @@ MERCER_INLINE void scan_turned(const cpu::ScanArgs& args) {
             Vec<T> v[scan_block];
             load_steps<reverse>(static_cast<const T*>(args.x) + c, args.inner, args.n, at, now,
                                 rows, none, v);
-            if constexpr (std::is_same_v<Op, ProdOp> && std::is_floating_point_v<T>) {
-                Vec<T> y = Vec<T>::load(within + c);
-#pragma GCC unroll 16
-                for (int j = 0; j < scan_block; ++j) join_on<Op>(v[j], args.exclusive, y);
-                y.store(within + c);
-            } else {
 #pragma GCC unroll 4
-                for (int shift = 1; shift < scan_block; shift *= 2)
+            for (int shift = 1; shift < scan_block; shift *= 2)
 #pragma GCC unroll 16
-                    for (int j = scan_block - 1; j >= 0; --j)
-                        v[j] = Op::join(j >= shift ? v[j - shift] : none, v[j]);
-                const Vec<T> carry = Vec<T>::load(within + c);
-                Op::join(carry, v[scan_block - 1]).store(within + c);
-                if (args.exclusive) {
+                for (int j = scan_block - 1; j >= 0; --j)
+                    v[j] = Op::join(j >= shift ? v[j - shift] : none, v[j]);
+            const Vec<T> carry = Vec<T>::load(within + c);
+            Op::join(carry, v[scan_block - 1]).store(within + c);
+            if (args.exclusive) {
 #pragma GCC unroll 16
-                    for (int j = scan_block - 1; j > 0; --j) v[j] = v[j - 1];
-                    v[0] = none;
-                }
+                for (int j = scan_block - 1; j > 0; --j) v[j] = v[j - 1];
+                v[0] = none;
+            }
 #pragma GCC unroll 16
-                for (int j = 0; j < scan_block; ++j) v[j] = Op::join(carry, v[j]);
-                if (!args.first) {
-                    const Vec<T> earlier = Vec<T>::load(before + c, rows, T(0));
+            for (int j = 0; j < scan_block; ++j) v[j] = Op::join(carry, v[j]);
+            if (!args.first) {
+                const Vec<T> earlier = Vec<T>::load(before + c, rows, T(0));
 #pragma GCC unroll 16
-                    for (int j = 0; j < scan_block; ++j) v[j] = Op::join(earlier, v[j]);
-                }
+                for (int j = 0; j < scan_block; ++j) v[j] = Op::join(earlier, v[j]);
             }
             store_turned(v, now, rows, reverse, args.stream,
                          static_cast<T*>(args.out) + c * args.out_inner + low, args.out_inner);
@@ -141,66 +124,34 @@ MERCER_INLINE void scan_turned(const cpu::ScanArgs& args) {
     if (args.stream) stream_fence();
 }
 
-template <class Op, bool reverse, class T>
-MERCER_INLINE void running_turned(const cpu::RunningArgs& args) {
-    constexpr int lanes = Vec<T>::lanes;
-    using Index = typename IntOf<T>::type;
-    alignas(64) T top[cpu::turned_rows + lanes];
-    alignas(64) Index last[cpu::turned_rows + lanes] = {};
-    const Vec<T> none(Op::template identity<T>);
-    for (int64_t c = 0; c < args.count; ++c) top[c] = Op::template identity<T>;
-    for_turned<reverse, T>(
-        args.n, args.count, [&](int64_t c, int rows, int64_t at, int now, int64_t low) MERCER_STEP {
-            Vec<T> v[scan_block];
-            Vec<Index> place[scan_block];
-            load_steps<reverse>(static_cast<const T*>(args.x) + c, args.inner, args.n, at, now,
-                                rows, none, v);
-            Running<T> so_far{Vec<T>::load(top + c), Vec<Index>::load(last + c)};
-#pragma GCC unroll 16
-            for (int j = 0; j < scan_block; ++j)
-                so_far.template step<Op>(v[j], Index(reverse ? at - j : at + j), place[j]);
-            so_far.top.store(top + c), so_far.last.store(last + c);
-            const int64_t to = c * args.out_inner + low;
-            store_turned(v, now, rows, reverse, args.stream, static_cast<T*>(args.out) + to,
-                         args.out_inner);
-            store_turned(place, now, rows, reverse, args.stream, args.index + to, args.out_inner);
-        });
-    if (args.stream) stream_fence();
-}
-
-template <bool reverse, class T>
-MERCER_INLINE void recur_turned(const cpu::RecurrenceArgs& args) {
-    constexpr int lanes = Vec<T>::lanes;
-    alignas(64) T state[cpu::turned_rows + lanes];
+/// A formula step by step.
+template <class F, bool reverse>
+MERCER_INLINE void step_turned(const cpu::ScanArgs& args) {
+    using T = typename F::T;
+    constexpr int operands = F::operands;
+    const F formula(args);
+    Kept<F, cpu::turned_rows> states(args.count);
     const int64_t start = reverse ? args.n - 1 : 0;
     for_turned<reverse, T>(
         args.n, args.count, [&](int64_t c, int rows, int64_t at, int now, int64_t low) MERCER_STEP {
-            Vec<T> a[scan_block], h[scan_block];
-            load_steps<reverse>(static_cast<const T*>(args.a) + c, args.a_inner, args.n, at, now,
-                                rows, Vec<T>(T(0)), a);
-            load_steps<reverse>(static_cast<const T*>(args.b) + c, args.b_inner, args.n, at, now,
-                                rows, Vec<T>(T(0)), h);
-            if (at != start) h[0] = a[0] * Vec<T>::load(state + c) + h[0];
+            Vec<T> v[operands][scan_block];
+            Vec<typename F::Index> place[scan_block];
+            for (int o = 0; o < operands; ++o)
+                load_steps<reverse>(F::from(args, o) + c, F::inner(args, o), args.n, at, now, rows,
+                                    Vec<T>(F::start), v[o]);
+            typename F::State state = states.load(c);
 #pragma GCC unroll 16
-            for (int j = 1; j < scan_block; ++j) h[j] = a[j] * h[j - 1] + h[j];
-            h[scan_block - 1].store(state + c);
-            store_turned(h, now, rows, reverse, args.stream,
-                         static_cast<T*>(args.out) + c * args.out_inner + low, args.out_inner);
+            for (int j = 0; j < scan_block; ++j)
+                formula.step(v, place, j, j == 0 && at == start, reverse ? at - j : at + j, state);
+            states.store(state, c);
+            const int64_t to = c * args.out_inner + low;
+            store_turned(v[operands - 1], now, rows, reverse, args.stream,
+                         static_cast<T*>(args.out) + to, args.out_inner);
+            if constexpr (F::places)
+                store_turned(place, now, rows, reverse, args.stream, args.index + to,
+                             args.out_inner);
         });
     if (args.stream) stream_fence();
-}
-
-template <class Op, class T>
-void rows_turned(const cpu::ScanArgs& args) {
-    args.reverse ? scan_turned<Op, true, T>(args) : scan_turned<Op, false, T>(args);
-}
-template <class Op, class T>
-void extrema_turned(const cpu::RunningArgs& args) {
-    args.reverse ? running_turned<Op, true, T>(args) : running_turned<Op, false, T>(args);
-}
-template <class T>
-void recurrence_turned(const cpu::RecurrenceArgs& args) {
-    args.reverse ? recur_turned<true, T>(args) : recur_turned<false, T>(args);
 }
 
 }  // namespace mercer::MERCER_ISA
