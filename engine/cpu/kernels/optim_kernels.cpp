@@ -7,7 +7,6 @@
 // table below and one in cpu::UpdateRule.
 #include "engine/cpu/kernels/row.h"
 #include "engine/cpu/optim_table.h"
-#include "engine/simd/wide.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
@@ -150,39 +149,21 @@ void update(const cpu::UpdateItem& u, int64_t begin, int64_t n) {
     });
 }
 
+/// Elements as doubles, zeros beyond `count`.
+MERCER_INLINE Vec<double> load_wide(const double* p, int count) { return load(p, count, 0.0); }
+MERCER_INLINE Vec<double> load_wide(const float* p, int count) {
+    constexpr int lanes = Vec<double>::lanes;
+    double x[lanes];
+    for (int k = 0; k < lanes; ++k) x[k] = count == lanes || k < count ? double(p[k]) : 0.0;
+    return Vec<double>::load(x);
+}
 template <class T>
 double dot(const void* left, const void* right, int64_t n, double scale) {
     const T *a = static_cast<const T*>(left), *b = static_cast<const T*>(right);
-    constexpr int lanes = Vec<T>::lanes;
     const Vec<double> factor(scale);
-    Canonical<double, SumOp> sum;
-    const auto block = [&](const T* x, const T* y) MERCER_STEP {
-#pragma GCC unroll 8
-        for (int k = 0; k < canonical_lanes / lanes; ++k) {
-            const Vec<T> u = Vec<T>::load(x + k * lanes), v = Vec<T>::load(y + k * lanes);
-            const auto add = [&](Vec<double>& part, Vec<double> p, Vec<double> q)
-                                 MERCER_STEP { part = fma(factor * p, factor * q, part); };
-            if constexpr (sizeof(T) == 8)
-                add(sum.part[k], u, v);
-            else if constexpr (lanes == 1)
-                add(sum.part[k], widen<0>(u), widen<0>(v));
-            else {
-                add(sum.part[2 * k], widen<0>(u), widen<0>(v));
-                add(sum.part[2 * k + 1], widen<1>(u), widen<1>(v));
-            }
-        }
-    };
-    int64_t i = 0;
-    for (; i + canonical_lanes <= n; i += canonical_lanes) block(a + i, b + i);
-    if (i < n) {
-        T x[canonical_lanes] = {}, y[canonical_lanes] = {};
-        for (int k = 0; i + k < n; ++k) {
-            x[k] = a[i + k];
-            y[k] = b[i + k];
-        }
-        block(x, y);
-    }
-    return sum.total();
+    return canonical_sum<double>(n, [&](Vec<double>& part, int64_t i, int count) MERCER_STEP {
+        part = fma(factor * load_wide(a + i, count), factor * load_wide(b + i, count), part);
+    });
 }
 
 }  // namespace
