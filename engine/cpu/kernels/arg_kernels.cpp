@@ -81,24 +81,20 @@ void run(const cpu::ReduceArgs& args) {
 /// Rows i … i + rows − 1 of some columns, one after the other, against the best so far and where it is.
 template <class Op, int rows, class T, class Index>
 MERCER_INLINE void meet(const T* row, int64_t stride, int64_t i, int cols, T* best, Index* at) {
-    constexpr int lanes = Vec<T>::lanes;
-    const auto step = [&](int c, int count) MERCER_STEP {
+    for_run<T>(cols, [&](int64_t c, int count) MERCER_STEP {
         Vec<T> b = Vec<T>::load(best + c);
         Vec<Index> where = Vec<Index>::load(at + c);
         for (int k = 0; k < rows; ++k) {
             const T* p = row + k * stride + c;
             if (rows > 1) __builtin_prefetch(p + rows * stride, 0, 2);
-            const Vec<T> v = count == lanes ? Vec<T>::load(p) : Vec<T>::load(p, count, T(0));
+            const Vec<T> v = load(p, count, T(0));
             const Mask<T> better = beats<Op>(v, b);
             b = select(better, v, b);
             where = select(better.template as<Index>(), Vec<Index>(Index(i + k)), where);
         }
         b.store(best + c);
         where.store(at + c);
-    };
-    int c = 0;
-    for (; c + lanes <= cols; c += lanes) step(c, lanes);
-    if (c < cols) step(c, cols - c);
+    });
 }
 
 template <class Op, class T>
