@@ -11,12 +11,10 @@ struct TridiagonalKernels {
     /// What rows [first, last) of the lower triangle of a symmetric a give to a·x: sums_j, j < last, from zero. first is
     /// a multiple of 8.
     void (*multiply)(int64_t first, int64_t last, const T* a, int64_t a_row, const T* x, T* sums);
-    /// out_t = Σ_j m_tj x_j for `rows` rows of n elements.
-    void (*dots)(int64_t rows, int64_t n, const T* m, int64_t row, const T* x, T* out);
     /// y_j += Σ_t factor_t m_tj.
     void (*add_rows)(int64_t rows, int64_t n, const T* m, int64_t row, const T* factor, T* y);
-    /// m ← m (I − tau x xᵀ).
-    void (*reflect)(int64_t rows, int64_t n, T* m, int64_t row, const T* x, T tau);
+    /// m_ij += factor_i x_j for `rows` rows of n elements.
+    void (*add_outer)(int64_t rows, int64_t n, const T* factor, const T* x, T* m, int64_t row);
     /// (x, y) ← (c x + s y, c y − s x).
     void (*rotate)(int64_t n, T* x, T* y, T c, T s);
     /// The largest |x_j|.

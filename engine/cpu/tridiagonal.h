@@ -16,6 +16,12 @@ const TridiagonalKernels<T>& tridiagonal_kernels() {
     return of_type<T>(eigen_table().f32, eigen_table().f64);
 }
 
+/// out_t = Σ_j m_tj x_j for `rows` rows of n elements.
+template <class T>
+void dots(int64_t rows, int64_t n, const T* m, int64_t row, const T* x, T* out) {
+    gemm_kernels<T>().multiply_lanes(rows, 1, n, m, row, x, out, 1, 0, false);
+}
+
 inline constexpr int64_t direct_order = 40;  // up to which reflections are applied one by one
 
 /// y = a·x for the leading k×k of a symmetric matrix, from its lower triangle. Rows come in strips by size only, their
@@ -84,7 +90,7 @@ private:
         constexpr T tiny = sizeof(T) == 4 ? T(1e-30) : T(1e-290);
         const T first = x[k - 1];
         T square = 0;
-        kernels_.dots(1, k - 1, x, 0, x, &square);
+        dots(1, k - 1, x, 0, x, &square);
         if (!(square > tiny)) {
             tau_[k] = T(0), e_[k - 1] = first;
             std::fill_n(v, k, T(0)), std::fill_n(w, k, T(0));
@@ -98,13 +104,13 @@ private:
         v[k - 1] = x[k - 1] = T(1);
         // w = tau (A v − V Wᵀv − W Vᵀv), and less its part along v.
         symmetric_times(k, a_, apart_, v, w, parts_);
-        kernels_.dots(t, k, w_, row_, v, factor_);
-        kernels_.dots(t, k, v_, row_, v, factor_ + t);
+        dots(t, k, w_, row_, v, factor_);
+        dots(t, k, v_, row_, v, factor_ + t);
         for (int64_t s = 0; s < 2 * t; ++s) factor_[s] = -factor_[s];
         kernels_.add_rows(t, k, v_, row_, factor_, w);
         kernels_.add_rows(t, k, w_, row_, factor_ + t, w);
         T along = 0;
-        kernels_.dots(1, k, w, 0, v, &along);
+        dots(1, k, w, 0, v, &along);
         along *= T(-0.5) * tau * tau;
         for (int64_t j = 0; j < k; ++j) w[j] = tau * w[j] + along * v[j];
     }
@@ -132,8 +138,13 @@ template <class T>
 void turn_back(int64_t n, const T* a, int64_t apart, const T* tau, T* x) {
     const TridiagonalKernels<T>& kernels = tridiagonal_kernels<T>();
     if (n <= direct_order) {
-        for (int64_t k = 1; k < n; ++k)
-            if (tau[k] != T(0)) kernels.reflect(n, k, x, n, a + k * apart, tau[k]);
+        T factor[direct_order];
+        for (int64_t k = 1; k < n; ++k) {
+            if (tau[k] == T(0)) continue;
+            dots(n, k, x, n, a + k * apart, factor);
+            for (int64_t i = 0; i < n; ++i) factor[i] *= -tau[k];
+            kernels.add_outer(n, k, factor, a + k * apart, x, n);
+        }
         return;
     }
     const int64_t block = n < 512 ? 32 : 64;

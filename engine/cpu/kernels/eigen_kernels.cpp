@@ -3,7 +3,7 @@
 // A matrix row is read once per product, n²/2 elements; the sums of a group of rows stay in registers.
 #include "engine/cpu/eigen_table.h"
 #include "engine/cpu/kernels/eigen_lanes.h"
-#include "engine/cpu/kernels/row.h"
+#include "engine/cpu/kernels/for_registers.h"
 
 #define MERCER_UNROLL _Pragma("GCC unroll 8")
 
@@ -75,64 +75,25 @@ void multiply(int64_t first, int64_t last, const T* a, int64_t a_row, const T* x
         });
 }
 
-template <int rows, class T>
-MERCER_INLINE void dots_group(int64_t n, const T* m, int64_t row, const T* x, T* out) {
-    using L = Line<T>;
-    L sum[rows];
-    MERCER_UNROLL for (int r = 0; r < rows; ++r) sum[r] = L(T(0));
-    int64_t j = 0;
-    for (; j + L::width <= n; j += L::width) {
-        const L v = L::load(x + j);
-        MERCER_UNROLL for (int r = 0; r < rows; ++r) sum[r].add(L::load(m + r * row + j), v);
-    }
-    if (j < n) {
-        const L v = L::load(x + j, n - j, T(0));
-        for (int r = 0; r < rows; ++r) sum[r].add(L::load(m + r * row + j, n - j, T(0)), v);
-    }
-    for (int r = 0; r < rows; ++r) out[r] = sum[r].total();
-}
-
-template <class T>
-void dots(int64_t rows, int64_t n, const T* m, int64_t row, const T* x, T* out) {
-    int64_t i = 0;
-    for (; i + 4 <= rows; i += 4) dots_group<4>(n, m + i * row, row, x, out + i);
-    for (; i < rows; ++i) dots_group<1>(n, m + i * row, row, x, out + i);
-}
-
 template <class T>
 void add_rows(int64_t rows, int64_t n, const T* m, int64_t row, const T* factor, T* y) {
-    constexpr int lanes = Vec<T>::lanes, width = 4;
-    int64_t j = 0;
-    for (; j + width * lanes <= n; j += width * lanes) {
+    constexpr int lanes = Vec<T>::lanes;
+    for_registers<T, 4, 1>(n, [&](int64_t j, auto registers, int count) MERCER_STEP {
+        constexpr int width = registers.value;
         Vec<T> sum[width];
-        MERCER_UNROLL for (int w = 0; w < width; ++w) sum[w] = Vec<T>::load(y + j + w * lanes);
+        MERCER_UNROLL for (int w = 0; w < width; ++w) sum[w] = load(y + j + w * lanes, count, T(0));
         for (int64_t t = 0; t < rows; ++t) {
             const Vec<T> f(factor[t]);
             MERCER_UNROLL for (int w = 0; w < width; ++w) sum[w] =
-                fma(f, Vec<T>::load(m + t * row + j + w * lanes), sum[w]);
+                fma(f, load(m + t * row + j + w * lanes, count, T(0)), sum[w]);
         }
-        MERCER_UNROLL for (int w = 0; w < width; ++w) sum[w].store(y + j + w * lanes);
-    }
-    for (; j < n; j += lanes) {
-        const int count = int(n - j < lanes ? n - j : lanes);
-        Vec<T> sum = Vec<T>::load(y + j, count, T(0));
-        for (int64_t t = 0; t < rows; ++t)
-            sum = fma(Vec<T>(factor[t]), Vec<T>::load(m + t * row + j, count, T(0)), sum);
-        sum.store(y + j, count);
-    }
+        MERCER_UNROLL for (int w = 0; w < width; ++w) store(sum[w], y + j + w * lanes, count);
+    });
 }
 
 template <class T>
-void reflect(int64_t rows, int64_t n, T* m, int64_t row, const T* x, T tau) {
-    T factor[4];
-    for (int64_t i = 0; i < rows; i += 4) {
-        const int64_t count = rows - i < 4 ? rows - i : 4;
-        dots(count, n, m + i * row, row, x, factor);
-        for (int64_t r = 0; r < count; ++r) {
-            factor[r] *= -tau;
-            add_rows<T>(1, n, x, 0, factor + r, m + (i + r) * row);
-        }
-    }
+void add_outer(int64_t rows, int64_t n, const T* factor, const T* x, T* m, int64_t row) {
+    for (int64_t i = 0; i < rows; ++i) add_rows<T>(1, n, x, 0, factor + i, m + i * row);
 }
 
 template <class T>
@@ -255,9 +216,9 @@ bool ql(int64_t n, T* d, T* e, int64_t width, T* z, int64_t z_row, T* turns) {
 }  // namespace
 
 extern const cpu::EigenTable eigen_table = {
-    {multiply<float>, dots<float>, add_rows<float>, reflect<float>, rotate<float>, largest<float>,
+    {multiply<float>, add_rows<float>, add_outer<float>, rotate<float>, largest<float>,
      falls<float>, ql<float>},
-    {multiply<double>, dots<double>, add_rows<double>, reflect<double>, rotate<double>,
-     largest<double>, falls<double>, ql<double>}};
+    {multiply<double>, add_rows<double>, add_outer<double>, rotate<double>, largest<double>,
+     falls<double>, ql<double>}};
 
 }  // namespace mercer::MERCER_ISA

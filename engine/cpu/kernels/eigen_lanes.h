@@ -2,7 +2,7 @@
 // i + h are joined for h = W/2, … 1. The same bits on every instruction set.
 #pragma once
 
-#include "engine/cpu/canonical.h"
+#include "engine/cpu/kernels/row.h"
 
 namespace mercer::MERCER_ISA {
 
@@ -19,12 +19,8 @@ struct Line {
     /// The first `count` elements from p, the rest `fill`.
     MERCER_INLINE static Line load(const T* p, int64_t count, T fill) {
         Line x;
-        for (int w = 0; w < registers; ++w) {
-            const int64_t left = count - w * lanes;
-            x.part[w] = left >= lanes ? Vec<T>::load(p + w * lanes)
-                        : left > 0    ? Vec<T>::load(p + w * lanes, int(left), fill)
-                                      : Vec<T>(fill);
-        }
+        for (int w = 0; w < registers; ++w)
+            x.part[w] = MERCER_ISA::load(p + w * lanes, left(count, w), fill);
         return x;
     }
     MERCER_INLINE static Line load(const T* p) {
@@ -38,13 +34,8 @@ struct Line {
         for (int w = 0; w < registers; ++w) part[w].store(p + w * lanes);
     }
     MERCER_INLINE void store(T* p, int64_t count) const {
-        for (int w = 0; w < registers; ++w) {
-            const int64_t left = count - w * lanes;
-            if (left >= lanes)
-                part[w].store(p + w * lanes);
-            else if (left > 0)
-                part[w].store(p + w * lanes, int(left));
-        }
+        for (int w = 0; w < registers; ++w)
+            MERCER_ISA::store(part[w], p + w * lanes, left(count, w));
     }
     /// this += a·b.
     MERCER_INLINE void add(const Line& a, const Line& b) {
@@ -52,11 +43,17 @@ struct Line {
         for (int w = 0; w < registers; ++w) part[w] = fma(a.part[w], b.part[w], part[w]);
     }
     MERCER_INLINE T total() const {
-        Vec<T> p[registers];
-        for (int w = 0; w < registers; ++w) p[w] = part[w];
+        Line x = *this;
         for (int h = registers / 2; h >= 1; h /= 2)
-            for (int w = 0; w < h; ++w) p[w] = p[w] + p[w + h];
-        return across<SumOp>(p[0]);
+            for (int w = 0; w < h; ++w) x.part[w] = x.part[w] + x.part[w + h];
+        return across<SumOp>(x.part[0]);
+    }
+
+private:
+    /// Of `count` elements those in register w.
+    static MERCER_INLINE int left(int64_t count, int w) {
+        const int64_t rest = count - w * lanes;
+        return int(rest < 0 ? 0 : rest < lanes ? rest : lanes);
     }
 };
 

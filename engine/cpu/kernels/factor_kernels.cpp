@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/cpu/factor_table.h"
+#include "engine/cpu/kernels/for_registers.h"
 #include "engine/cpu/kernels/row.h"
 
 #define MERCER_UNROLL _Pragma("GCC unroll 8")
@@ -22,21 +23,17 @@ constexpr int group = 8, strip = 3;
 constexpr int group = 4, strip = 3;
 #endif
 
-/// `rows`×`width` registers in memory; the last lanes may be missing with width 1.
+/// Rows of registers in memory, of each of which `count` elements are there.
 template <class T>
 struct Part {
     T* at;
     int64_t row;
-    int count;  // elements across
-    template <int width>
+    int count;
     MERCER_INLINE Vec<T> load(int64_t i, int w) const {
-        constexpr int lanes = Vec<T>::lanes;
-        return MERCER_ISA::load(at + i * row + w * lanes, width > 1 ? lanes : count, T(1));
+        return MERCER_ISA::load(at + i * row + w * Vec<T>::lanes, count, T(1));
     }
-    template <int width>
     MERCER_INLINE void store(int64_t i, int w, Vec<T> v) const {
-        constexpr int lanes = Vec<T>::lanes;
-        MERCER_ISA::store(v, at + i * row + w * lanes, width > 1 ? lanes : count);
+        MERCER_ISA::store(v, at + i * row + w * Vec<T>::lanes, count);
     }
 };
 
@@ -46,7 +43,7 @@ MERCER_INLINE void subtract(Vec<T> (&sum)[rows][width], const T* t, int64_t t_ro
                             Part<T> b, int64_t from, int64_t to) {
     for (int64_t j = from; j < to; ++j) {
         Vec<T> x[width];
-        for (int w = 0; w < width; ++w) x[w] = -b.template load<width>(j, w);
+        for (int w = 0; w < width; ++w) x[w] = -b.load(j, w);
         MERCER_UNROLL for (int r = 0; r < rows; ++r) {
             const Vec<T> factor(t[r * t_row + j * t_col]);
             MERCER_UNROLL for (int w = 0; w < width; ++w) sum[r][w] = fma(factor, x[w], sum[r][w]);
@@ -57,7 +54,7 @@ MERCER_INLINE void subtract(Vec<T> (&sum)[rows][width], const T* t, int64_t t_ro
 template <int rows, int width, class T>
 MERCER_INLINE void load_rows(Vec<T> (&sum)[rows][width], Part<T> b, int64_t i) {
     MERCER_UNROLL for (int r = 0; r < rows; ++r) MERCER_UNROLL for (int w = 0; w < width; ++w)
-        sum[r][w] = b.template load<width>(i + r, w);
+        sum[r][w] = b.load(i + r, w);
 }
 
 template <int rows, int width, class T>
@@ -71,7 +68,7 @@ MERCER_INLINE void solve_rows(int64_t i, const T* t, int64_t t_row, int64_t t_co
         Vec<T> minus[width];
         MERCER_UNROLL for (int w = 0; w < width; ++w) {
             if (!unit) sum[r][w] = sum[r][w] / Vec<T>(divisor);
-            b.template store<width>(i + r, w, sum[r][w]);
+            b.store(i + r, w, sum[r][w]);
             minus[w] = -sum[r][w];
         }
         MERCER_UNROLL for (int s = r + 1; s < rows; ++s) {
@@ -86,18 +83,12 @@ MERCER_INLINE void solve_rows(int64_t i, const T* t, int64_t t_row, int64_t t_co
 template <class T>
 void substitute(int64_t rows, int64_t n, const T* t, int64_t t_row, int64_t t_col, bool unit, T* b,
                 int64_t b_row, int64_t panels, int64_t apart) {
-    constexpr int lanes = Vec<T>::lanes;
-    const auto across = [&]<int count>(std::integral_constant<int, count>, int64_t i) MERCER_STEP {
-        for (int64_t p = 0; p < panels; ++p) {
-            T* const x = b + p * apart;
-            int64_t c = 0;
-            for (; c + strip * lanes <= n; c += strip * lanes)
-                solve_rows<count, strip, T>(i, t, t_row, t_col, unit,
-                                            {x + c, b_row, strip * lanes});
-            for (; c < n; c += lanes)
-                solve_rows<count, 1, T>(i, t, t_row, t_col, unit,
-                                        {x + c, b_row, int(n - c < lanes ? n - c : lanes)});
-        }
+    const auto across = [&]<int rows>(std::integral_constant<int, rows>, int64_t i) MERCER_STEP {
+        for (int64_t p = 0; p < panels; ++p)
+            for_registers<T, strip, 1>(n, [&](int64_t c, auto width, int count) MERCER_STEP {
+                solve_rows<rows, width.value, T>(i, t, t_row, t_col, unit,
+                                                 {b + p * apart + c, b_row, count});
+            });
     };
     int64_t i = 0;
     for (; i + group <= rows; i += group) across(std::integral_constant<int, group>{}, i);
@@ -113,16 +104,13 @@ MERCER_INLINE void update_rows(int64_t i, int64_t above, int64_t c, int count, T
     load_rows(sum, part, i);
     subtract(sum, a + i, 1, a_row, part, above, i);
     MERCER_UNROLL for (int r = 0; r < rows; ++r) MERCER_UNROLL for (int w = 0; w < width; ++w)
-        part.template store<width>(i + r, w, sum[r][w]);
+        part.store(i + r, w, sum[r][w]);
 }
 template <int rows, class T>
 MERCER_INLINE void update(int64_t i, int64_t above, int64_t n, T* a, int64_t a_row) {
-    constexpr int lanes = Vec<T>::lanes;
-    int64_t c = i;
-    for (; c + strip * lanes <= n; c += strip * lanes)
-        update_rows<rows, strip>(i, above, c, strip * lanes, a, a_row);
-    for (; c < n; c += lanes)
-        update_rows<rows, 1>(i, above, c, int(n - c < lanes ? n - c : lanes), a, a_row);
+    for_registers<T, strip, 1>(n - i, [&](int64_t c, auto width, int count) MERCER_STEP {
+        update_rows<rows, width.value>(i, above, i + c, count, a, a_row);
+    });
 }
 
 template <class T>

@@ -3,26 +3,13 @@
 // Columns in registers, rows one after the other in ascending k, so that the order does not depend on the width of a
 // register. Memory: each row once, each result once. Single elements in place take the canonical order instead
 // (segment_group.h). Rows that are picked are asked for early.
+#include "engine/cpu/kernels/for_registers.h"
 #include "engine/cpu/kernels/segment_group.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
 
 using cpu::Segments;
-
-template <int n>
-struct Int {};
-
-/// Calls f(column, registers as a constant, count) over the columns: eight registers at a time, four, one, a part of one.
-template <class T, class F>
-MERCER_INLINE void for_columns(int64_t width, F f) {
-    constexpr int lanes = Vec<T>::lanes;
-    int64_t c = 0;
-    for (; c + 8 * lanes <= width; c += 8 * lanes) f(c, Int<8>{}, lanes);
-    for (; c + 4 * lanes <= width; c += 4 * lanes) f(c, Int<4>{}, lanes);
-    for (; c + lanes <= width; c += lanes) f(c, Int<1>{}, lanes);
-    if (c < width) f(c, Int<1>{}, int(width - c));
-}
 
 constexpr int64_t ahead = 12;  // rows between asking and using
 
@@ -32,7 +19,8 @@ MERCER_INLINE void accumulate(const Segments& g, const T* w, const T* x, T empty
     const int64_t last = g.offsets[g.end];
     for (int64_t s = g.begin; s < g.end; ++s) {
         const int64_t from = g.offsets[s], to = g.offsets[s + 1];
-        for_columns<T>(g.width, [&]<int n>(int64_t c, Int<n>, int count) MERCER_STEP {
+        for_registers<T, 8, 4, 1>(g.width, [&](int64_t c, auto registers, int count) MERCER_STEP {
+            constexpr int n = registers.value;
             Vec<T> part[n];
             for (int r = 0; r < n; ++r) part[r] = Vec<T>(Op::template identity<T>);
             for (int64_t k = from; k < to; ++k) {
@@ -189,7 +177,8 @@ void softmax(const Segments& g, const void* from, void* to) {
     // Exponentials of few rows, which are written once past the caches, and in parts of registers: those come back slowly.
     Vec<T> kept[most];
     for (int64_t s = g.begin; s < g.end; ++s)
-        for_columns<T>(g.width, [&]<int n>(int64_t c, Int<n>, int count) MERCER_STEP {
+        for_registers<T, 8, 4, 1>(g.width, [&](int64_t c, auto registers, int count) MERCER_STEP {
+            constexpr int n = registers.value;
             const int64_t first = g.offsets[s] * g.stride + c,
                           end = g.offsets[s + 1] * g.stride + c;
             const bool keep = (g.stream || count != lanes) &&
@@ -238,7 +227,8 @@ void softmax_backward(const Segments& g, const void* ys, const void* gs, void* t
             g, y, [&](auto group, int64_t, int) { softmax_backward_group(group, y, grad, dx); });
     constexpr int lanes = Vec<T>::lanes;
     for (int64_t s = g.begin; s < g.end; ++s)
-        for_columns<T>(g.width, [&]<int n>(int64_t c, Int<n>, int count) MERCER_STEP {
+        for_registers<T, 8, 4, 1>(g.width, [&](int64_t c, auto registers, int count) MERCER_STEP {
+            constexpr int n = registers.value;
             const int64_t first = g.offsets[s] * g.stride + c,
                           end = g.offsets[s + 1] * g.stride + c;
             const auto at = [&](const T* p, int64_t i)
