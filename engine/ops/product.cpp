@@ -32,11 +32,6 @@ struct Scaled {
     }
 };
 
-// Where a product is 0 because a factor is, an overflow of the others does not count.
-double times(double x, double y) {
-    return (x == 0 && std::isinf(y)) || (y == 0 && std::isinf(x)) ? 0 : x * y;
-}
-
 // y ← y·factor; whether that is in range.
 bool multiply(double& y, double factor) {
     const double before = y;
@@ -66,14 +61,22 @@ template <class T>
 void cumprod_gradient(const ScanAttrs& attrs, const T* x, const T* g, int64_t n, double* tail,
                       T* dx) {
     const auto at = [&](int64_t j) { return attrs.reverse ? n - 1 - j : j; };
+    // Where a product is 0 because a factor is, an overflow of the others does not count; an infinity that is given does.
+    int given = -1;  // not looked for yet
+    const auto by = [&](double a, double b) {
+        if (!(a == 0 && std::isinf(b)) && !(b == 0 && std::isinf(a))) return a * b;
+        const auto infinite = [](T v) { return std::isinf(v); };
+        if (given < 0) given = std::any_of(x, x + n, infinite) || std::any_of(g, g + n, infinite);
+        return given ? a * b : 0;
+    };
     double r = 0, before = 1;
     for (int64_t j = n - 1; j >= 0; --j) {
         const int64_t from = attrs.exclusive ? j + 1 : j;
-        if (j + 1 < n) r = times(double(x[at(j + 1)]), r);
+        if (j + 1 < n) r = by(double(x[at(j + 1)]), r);
         tail[j] = r = r + (from < n ? double(g[at(from)]) : 0);
     }
     for (int64_t j = 0; j < n; ++j) {
-        dx[at(j)] = T(times(before, tail[j]));
+        dx[at(j)] = T(by(before, tail[j]));
         before *= double(x[at(j)]);
     }
 }

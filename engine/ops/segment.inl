@@ -30,7 +30,9 @@ void segment_extremum_vjp(Vjp<X>& c) {
     const Tensor ids = ids_of(c);
     const Tensor y = c.out_value(),
                  hit = attained(c.value(0), index_select(y, ids, 0), holds_nan(y));
-    const Tensor hits = perform<SegmentSum>(at, cast(hit, c.dtype()), c.value(1));
+    // Beyond 2²⁴ ones a float no longer counts.
+    const DType counts = hit.size(0) >> 24 ? DType::f64 : c.dtype();
+    const Tensor hits = cast(perform<SegmentSum>(at, cast(hit, counts), c.value(1)), c.dtype());
     const X share = c.g() / X(maximum(hits, Tensor::scalar(1, c.dtype())));
     c.give(0, where(hit, index_select(share, ids, 0), X(Tensor::zeros({}, c.dtype()))));
 }

@@ -126,6 +126,36 @@ TEST_CASE("what comes before a zero depends on nothing beyond it") {
         }
 }
 
+TEST_CASE("what no number is beside a zero is none in the gradient of a running product") {
+    // The sum of x_1, x_1 x_2, …: NaN in just those elements whose terms have a NaN, or 0·∞, among their factors.
+    const std::vector<std::pair<std::vector<double>, std::vector<bool>>> rows{
+        {{3, 0, NAN}, {true, true, false}},          {{0, NAN}, {true, false}},
+        {{NAN, 0, 2}, {false, true, true}},          {{3, 0, inf}, {true, false, false}},
+        {{0, 5, inf, 2}, {false, true, false, true}}, {{inf, 0, 2, 5}, {false, false, true, true}}};
+    for (const auto& [x, none] : rows)
+        for (const DType dtype : {DType::f32, DType::f64})
+            for (const bool reverse : {false, true}) {
+                const Tensor in = cast(row(x), dtype),
+                             dx = slope([=](const Var&v) { return cumprod(v, 0, false, reverse); },
+                                        reverse ? flip(in, 0) : in);
+                const std::vector<double> d =
+                    cast(reverse ? flip(dx, 0) : dx, DType::f64).to_vector<double>();
+                for (size_t i = 0; i < x.size(); ++i) {
+                    CAPTURE(x[0]);
+                    CAPTURE(i);
+                    CHECK(std::isnan(d[i]) == none[i]);
+                }
+            }
+}
+
+TEST_CASE("more equal extrema than floats can count share one cotangent") {
+    const int64_t n = (1 << 24) + (1 << 20);
+    const Tensor x = Tensor::ones({n, 2}), offsets = Tensor::from(std::vector<int64_t>{0, n});
+    const Tensor dx = slope([&](const Var& v) { return segment_max(v, offsets); }, x);
+    CHECK(dx.data<float>()[0] == float(1.0 / double(n)));
+    CHECK(dx.data<float>()[2 * n - 1] == float(1.0 / double(n)));
+}
+
 TEST_CASE("a norm's gradient is in range where it should be") {
     on_every_isa([] {
         const auto two = [](const Var& x) { return norm_p(x, 2); };
