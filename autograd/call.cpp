@@ -264,6 +264,7 @@ std::vector<Argument> arguments_for(std::string_view name, std::span<const Param
 }
 
 std::vector<Var> call(const Callable& f, const Operands& operands, const Attributes& attributes) {
+    const CalledAs called(f.info->name.data());
     return f.invoke(arguments_for(f.info->name, f.parameters, operands, attributes));
 }
 

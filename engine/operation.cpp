@@ -33,8 +33,12 @@ void made(const Tensor& t) {
     frame->allocated = true;
     frame->shape = t.shape();
     frame->dtype = t.dtype();
-    if (frame->check != FiniteCheck::off && is_floating(gradient_dtype(t.dtype())))
-        frame->made.push_back(t);
+    if (frame->check == FiniteCheck::off || !is_floating(gradient_dtype(t.dtype()))) return;
+    // Of operations inside another only what that one gives back counts.
+    while (frame->kind == WatchedScope::Kind::operation && frame->outer &&
+           frame->outer->kind == frame->kind && frame->outer->check == frame->check)
+        frame = frame->outer;
+    frame->made.push_back(t);
 }
 }  // namespace instruments
 
@@ -78,7 +82,7 @@ TaskScope::TaskScope(const OperationContext& caller) : outer_(operation_context)
     operation_context.frame = nullptr;
     const uint64_t session = instruments::on() ? instruments::trace_session() : 0;
     if (session == 0) return;
-    frame_ = new OperationFrame{caller.name, WatchedScope::Kind::task, nullptr, 0};
+    frame_ = new OperationFrame{OperationScope::current(), WatchedScope::Kind::task, nullptr, 0};
     frame_->session = session;
     frame_->start = instruments::now();
     operation_context.frame = frame_;

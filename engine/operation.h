@@ -22,7 +22,7 @@ enum class FiniteCheck : uint8_t { environment, off, nan, infinite };
 
 /// What the operations of one thread run under. A parallel loop hands it to its tasks.
 struct OperationContext {
-    const char* name = "tensor";            // the innermost operation
+    const char* name = nullptr;             // the innermost operation
     const std::stop_token* stop = nullptr;  // of the innermost CancelScope
     FiniteCheck check = FiniteCheck::environment;
     OperationFrame* frame = nullptr;  // the innermost watched scope
@@ -104,7 +104,10 @@ public:
         operation_context.name = name;
     }
     ~OperationScope() { operation_context.name = outer_; }
-    static const char* current() { return operation_context.name; }
+    /// Outside of every operation: `otherwise`.
+    static const char* current(const char* otherwise = "tensor") {
+        return operation_context.name ? operation_context.name : otherwise;
+    }
 
 private:
     const char* outer_;

@@ -98,7 +98,7 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
     const auto run = [&](int64_t begin, int64_t end) {
         if (!caller.stop) return body(begin, end);
         for (; begin < end; begin += grain) {
-            throw_if_stopped(*caller.stop, caller.name);
+            throw_if_stopped(*caller.stop, OperationScope::current());
             body(begin, std::min(begin + grain, end));
         }
     };

@@ -56,16 +56,16 @@ int64_t require_shape(const char* operation, const Shape& shape) {
 }
 Strides contiguous_strides(const Shape& shape) {
     Strides strides;
-    lay_out("contiguous_strides", shape, strides);
+    lay_out(OperationScope::current("contiguous_strides"), shape, strides);
     return strides;
 }
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
     Tensor t;
-    const int64_t n = lay_out("empty", shape, t.strides_);
+    const int64_t n = lay_out(OperationScope::current("empty"), shape, t.strides_);
     int64_t bytes;
     if (__builtin_mul_overflow(n, int64_t(size_of(dtype)), &bytes))
-        throw ShapeError("empty", "too many bytes in ", shape);
+        throw ShapeError(OperationScope::current("empty"), "too many bytes in ", shape);
     t.storage_ = StorageRef::allocate(size_t(bytes));
     t.shape_ = shape;
     t.dtype_ = dtype;
@@ -142,7 +142,9 @@ Tensor Tensor::wrap(void* data, const Shape& shape, DType dtype, std::function<v
     return t;
 }
 
-int64_t Tensor::size(int axis) const { return shape_[normal_axis("size", axis, rank())]; }
+int64_t Tensor::size(int axis) const {
+    return shape_[normal_axis(OperationScope::current("size"), axis, rank())];
+}
 
 bool Tensor::is_contiguous() const {
     int64_t expected = 1;
@@ -220,6 +222,7 @@ Tensor Tensor::view(const Shape& shape, const Strides& strides, int64_t offset) 
 Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
 
 Tensor Tensor::clone() const {
+    const CalledAs called(OperationScope::current("clone"));
     Tensor t = empty(shape_, dtype_);
     cpu::copy(t, *this);
     return t;

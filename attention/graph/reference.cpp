@@ -50,6 +50,7 @@ Var weights(const Nodes& x, const Var& attention_source, const Var& attention_ta
 
 Var graph_attention_weights(const Var& h, const Var& attention_source, const Var& attention_target,
                             const Graph& graph, const GraphAttentionOptions& options) {
+    const CalledAs called("graph_attention_weights");
     attention::check_graph_attention(h, attention_source, attention_target, graph, options);
     return weights(Nodes(h, graph), attention_source, attention_target, graph, options);
 }
@@ -57,6 +58,7 @@ Var graph_attention_weights(const Var& h, const Var& attention_source, const Var
 Var graph_attention_reference(const Var& h, const Var& attention_source,
                               const Var& attention_target, const Graph& graph,
                               const GraphAttentionOptions& options) {
+    const CalledAs called("graph_attention_reference");
     attention::check_graph_attention(h, attention_source, attention_target, graph, options);
     const Nodes x(h, graph);
     const Var alpha = weights(x, attention_source, attention_target, graph, options);
@@ -68,6 +70,7 @@ Var graph_attention_reference(const Var& h, const Var& attention_source,
 GraphDecomposition decompose_graph_attention(const Var& h, const Var& attention_source,
                                              const Var& attention_target, const Graph& graph,
                                              const GraphAttentionOptions& options) {
+    const CalledAs called("decompose_graph_attention");
     attention::check_graph_attention(h, attention_source, attention_target, graph, options);
     const Nodes x(h, graph);
     const Tensor c =

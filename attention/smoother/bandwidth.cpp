@@ -166,11 +166,13 @@ std::vector<double> logarithmic_grid(const Data& data, const BandwidthOptions& o
 Filter others(int64_t offset) { return Filter(std::make_shared<Others>(offset)); }
 
 LeaveOneOut leave_one_out(const Tensor& x, const Tensor& y, double h, Profile profile) {
+    const CalledAs called("leave_one_out");
     const Data data(x, y);
     return data(data.in_units(h), profile, false);
 }
 
 LeaveOneOut leave_one_out_slope(const Tensor& x, const Tensor& y, double h, Profile profile) {
+    const CalledAs called("leave_one_out_slope");
     require_slope(profile);
     const Data data(x, y);
     return data(data.in_units(h), profile, true);

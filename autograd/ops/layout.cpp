@@ -12,6 +12,7 @@
 namespace mercer {
 
 Var concat(std::span<const Var> xs, int axis) {
+    const CalledAs called("concat");
     if (xs.empty()) throw ShapeError("concat", "needs at least one tensor");
     std::vector<const Var*> parts;
     for (const Var& x : xs) parts.push_back(&x);

@@ -24,6 +24,7 @@ void Embedding::vjp(Vjp<X>& c) {
 }
 
 MERCER_VALUE embedding(const MERCER_VALUE& table, const Tensor& ids, int64_t padding) {
+    const CalledAs called("embedding");
     return perform<Embedding>({table.size(0), padding}, table, ids);
 }
 

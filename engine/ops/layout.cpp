@@ -29,6 +29,7 @@ Shape resolve_shape(const Shape& shape, int64_t n, const Shape& from) {
 }
 
 Tensor Reshape::forward(const Attrs& attrs, std::span<const Tensor> x) {
+    const CalledAs called(OperationScope::current(name));
     const Shape shape = resolve_shape(attrs.shape, x[0].count(), x[0].shape());
     const Tensor source = x[0].contiguous();
     return source.view(shape, contiguous_strides(shape), source.offset());
@@ -74,6 +75,7 @@ Tensor BroadcastTo::forward(const Attrs& attrs, std::span<const Tensor> x) {
 }
 
 Tensor SumTo::forward(const Attrs& attrs, std::span<const Tensor> x) {
+    const CalledAs called(OperationScope::current(name));
     const Tensor& g = x[0];
     cpu::broadcast_strides(name, attrs.shape, contiguous_strides(attrs.shape),
                            g.shape());  // checks that it fits

@@ -49,35 +49,21 @@ void SegmentSoftmax::vjp(Vjp<X>& c) {
     c.give(0, c.out() * (c.g() - index_select(dot, ids_of(c), 0)));
 }
 
-MERCER_VALUE segment_sum(const MERCER_VALUE& x, const Tensor& offsets) { return perform<SegmentSum>({}, x, offsets); }
-MERCER_VALUE segment_mean(const MERCER_VALUE& x, const Tensor& offsets) {
-    const CalledAs called("segment_mean");
-    return perform<SegmentSum>({.mean = true}, x, offsets);
-}
-MERCER_VALUE segment_max(const MERCER_VALUE& x, const Tensor& offsets, double empty) {
-    return perform<SegmentMax>({.empty = empty}, x, offsets);
-}
-MERCER_VALUE segment_min(const MERCER_VALUE& x, const Tensor& offsets, double empty) {
-    return perform<SegmentMin>({.empty = empty}, x, offsets);
-}
-MERCER_VALUE segment_softmax(const MERCER_VALUE& x, const Tensor& offsets) {
-    return perform<SegmentSoftmax>({}, x, offsets);
-}
-
-MERCER_VALUE unsorted_segment_sum(const MERCER_VALUE& x, const Tensor& ids, int64_t n) {
-    return perform<SegmentSum>({n}, x, row_ids("unsorted_segment_sum", x.shape(), ids, n));
-}
-MERCER_VALUE unsorted_segment_mean(const MERCER_VALUE& x, const Tensor& ids, int64_t n) {
-    return perform<SegmentSum>({.count = n, .mean = true}, x, row_ids("unsorted_segment_mean", x.shape(), ids, n));
-}
-MERCER_VALUE unsorted_segment_max(const MERCER_VALUE& x, const Tensor& ids, int64_t n, double empty) {
-    return perform<SegmentMax>({n, empty}, x, row_ids("unsorted_segment_max", x.shape(), ids, n));
-}
-MERCER_VALUE unsorted_segment_min(const MERCER_VALUE& x, const Tensor& ids, int64_t n, double empty) {
-    return perform<SegmentMin>({n, empty}, x, row_ids("unsorted_segment_min", x.shape(), ids, n));
-}
-MERCER_VALUE unsorted_segment_softmax(const MERCER_VALUE& x, const Tensor& ids, int64_t n) {
-    return perform<SegmentSoftmax>({n}, x, row_ids("unsorted_segment_softmax", x.shape(), ids, n));
-}
+// One by offsets and one by ids; what segments without rows give, whether sums become means, a parameter.
+#define MERCER_SEGMENT(function, Op, nothing, mean, ...)                                                              \
+    MERCER_VALUE function(const MERCER_VALUE& x, const Tensor& offsets __VA_OPT__(, ) __VA_ARGS__) {                  \
+        const CalledAs called(#function);                                                                             \
+        return perform<Op>({-1, nothing, mean}, x, offsets);                                                          \
+    }                                                                                                                 \
+    MERCER_VALUE unsorted_##function(const MERCER_VALUE& x, const Tensor& ids, int64_t n __VA_OPT__(, ) __VA_ARGS__) { \
+        const CalledAs called("unsorted_" #function);                                                                 \
+        return perform<Op>({n, nothing, mean}, x, row_ids("unsorted_" #function, x.shape(), ids, n));                 \
+    }
+MERCER_SEGMENT(segment_sum, SegmentSum, 0, false)
+MERCER_SEGMENT(segment_mean, SegmentSum, 0, true)
+MERCER_SEGMENT(segment_max, SegmentMax, empty, false, double empty)
+MERCER_SEGMENT(segment_min, SegmentMin, empty, false, double empty)
+MERCER_SEGMENT(segment_softmax, SegmentSoftmax, 0, false)
+#undef MERCER_SEGMENT
 
 }  // namespace mercer

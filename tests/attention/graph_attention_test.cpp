@@ -303,4 +303,12 @@ TEST_CASE("errors name what is wrong") {
           "[graph_attention] dropout.rate must be in [0, 1), got 1");
     CHECK(message(x.h, x.source, x.target, {.slope = std::nan("")}) ==
           "[graph_attention] slope must be a finite number, got nan");
+    const auto named = [&](const char* name, auto f) {
+        CHECK(message_of([&] {
+                  f(x.h, x.target, x.h, graph, GraphAttentionOptions{});
+              }).starts_with(name));
+    };
+    named("[graph_attention_weights] attention_target", graph_attention_weights);
+    named("[graph_attention_reference] attention_target", graph_attention_reference);
+    named("[decompose_graph_attention] attention_target", decompose_graph_attention);
 }

@@ -173,6 +173,10 @@ TEST_CASE("errors of encodings and sums") {
     CHECK_THROWS_AS(add_positions(f, sample(3, {3, 4, 6})), ShapeError);  // heads, or a batch of 3?
     CHECK_THROWS_AS(add_positions(f, sample(3, {1, 6})), ShapeError);
     CHECK_THROWS_AS(add_positions(f, Var()), ShapeError);
+    CHECK(message_of<ShapeError>([&] {
+              rotate_pairs(sample(4, {2, 1, 2}), sample(5, {3, 1}), PairLayout::interleaved);
+          }).starts_with("[rotate_pairs] "));
+    CHECK(message_of<ValueError>([] { alibi_slopes(0); }).starts_with("[alibi_slopes] "));
     const std::string said = message_of<ShapeError>([&] { add_positions(f, sample(3, {5, 6})); });
     CHECK(said.find("(5,6)") != std::string::npos);
     CHECK(said.find("(2,3,4,6)") != std::string::npos);

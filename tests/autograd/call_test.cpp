@@ -9,6 +9,7 @@
 #include "engine/error.h"
 #include "engine/random.h"
 #include "tests/support/bits.h"
+#include "tests/support/message.h"
 
 using namespace mercer;
 
@@ -53,6 +54,16 @@ TEST_CASE("what is wrong is named") {
             CHECK_MESSAGE(std::string(e.what()).find(text) != std::string::npos, e.what());
         }
     };
+    {  // by the name that was called, whatever finds it
+        Tape tape;
+        const Var y = tape.watch(x.value()), number = Tensor::ones({3, 4}, DType::i64);
+        const Var table = Tensor::scalar(1), ids = Tensor::zeros({1}, DType::i64);
+        CHECK(message_of([&] {
+                  call(callable("concat"), {{"xs", {y, number}}}, {{"axis", int64_t{0}}});
+              }).starts_with("[concat] "));
+        CHECK(message_of([&] { concat({y, number}, 0); }).starts_with("[concat] "));
+        CHECK(message_of([&] { embedding(table, ids.value()); }).starts_with("[embedding] "));
+    }
     says("did you mean 'softmax'?", [] { callable("sofmax"); });
     says("no operation is called 'zzzzzzzz'", [] { callable("zzzzzzzz"); });
     says("argument 'x' is missing", [] { call(callable("softmax"), {}, {}); });

@@ -201,6 +201,9 @@ for bad in ["", "{", "[1,", "nul", '{"op": "exp" "x"}', "[" * 100000]:
 run("3", 3, "must be an object")
 run({**exp, "outputs": {}}, 3, "outputs: must name results")
 run({"op": "exp", "inputs": {"x": "x"}}, 3, "outputs: must name results")
+# Whatever finds a fault, the operation that was asked for is named.
+run({"op": "graph_attention", "inputs": {"h": "q", "attention_source": "k", "attention_target": "k", "offsets": "q", "sources": "n"}, "outputs": {"out": "o"}},
+    3, "[graph_attention] offsets must be i64", "smoother.safetensors")
 # Control bytes of a name are shown, and end no message.
 run('{"op": "a\\u0000b\\u001b[31m"}', 3, "is called 'a\\x00b\\x1b[31m'")
 run('{"op": "exp", "inputs": {"x": "x"}, "outputs": {"out": "e"}, "c\\u0000d\\u009b": 1}', 3, "c\\x00d\\xc2\\x9b: is no field")

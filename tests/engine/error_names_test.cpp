@@ -7,15 +7,31 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/linalg.h"
+#include "engine/memory.h"
 #include "tests/support/message.h"
 
 using namespace mercer;
+
+namespace {
+// f where no memory is left.
+template <class F>
+void limited(F f) {
+    set_memory_limit(1);
+    try {
+        f();
+    } catch (const MemoryError&) {
+        set_memory_limit(0);
+        throw;
+    }
+    set_memory_limit(0);
+}
+}  // namespace
 
 TEST_CASE("errors bear the name of the function that was called") {
     const Tensor x = Tensor::ones({2, 3}), square = Tensor::zeros({3, 3}),
                  index = Tensor::from(std::vector<int64_t>{0}),
                  bytes = Tensor::ones({2, 3}, DType::i32);
-    const Tensor both[] = {x, bytes};
+    const Tensor both[] = {x, bytes};  // dtypes that do not fit
     const std::pair<std::string, std::function<void()>> faults[] = {
         {"solve_spd", [&] { solve_spd(square, square); }},
         {"logdet", [&] { logdet(square); }},
@@ -29,6 +45,21 @@ TEST_CASE("errors bear the name of the function that was called") {
         {"masked_fill", [&] { masked_fill(x, x, 0); }},
         {"segment_mean", [&] { segment_mean(x, x); }},
         {"group_norm", [&] { group_norm(bytes, 1); }},
+        {"embedding", [&] { embedding(Tensor::scalar(1), index); }},
+        {"embedding", [&] { embedding(x, x); }},
+        {"scatter_add",
+         [&] {
+             scatter_add(x, Tensor::zeros({2, 1}, DType::i64), 0, -1);
+         }},
+        {"sum_to", [&] { sum_to(x, {-1}); }},
+        {"sum_to", [&] { sum_to(cast(x, DType::bf16), {1}); }},
+        {"einsum", [&] { einsum("ij,jk->ik", both); }},
+        {"unsorted_segment_mean",
+         [&] { unsorted_segment_mean(bytes, Tensor::zeros({2}, DType::i64), 1); }},
+        {"clone", [&] { limited([&] { x.clone(); }); }},
+        {"reshape", [&] { limited([&] { reshape(transpose(x), {6}); }); }},
+        {"tensor", [&] { limited([&] { Tensor::ones({6}); }); }},
+        {"exp", [&] { limited([&] { exp(x); }); }},
     };
     for (const auto& [name, fault] : faults) {
         CAPTURE(name);

@@ -11,7 +11,8 @@ namespace mercer {
 
 Tensor alibi_slopes(int64_t heads) {
     if (heads < 1)
-        throw ValueError("alibi", std::to_string(heads) + " heads; there must be one or more");
+        throw ValueError("alibi_slopes",
+                         std::to_string(heads) + " heads; there must be one or more");
     const int64_t below = int64_t(std::bit_floor(uint64_t(heads)));
     Tensor exponents = Tensor::empty({heads}, DType::f64);
     double* const e = exponents.mutable_data<double>();

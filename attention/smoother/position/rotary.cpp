@@ -28,6 +28,7 @@ Var turned(const Var& x, const Var& positions, PairLayout layout, double base, i
 
 Var rotate_pairs(const Var& x, const Var& positions, PairLayout layout, double base,
                  int64_t width) {
+    const CalledAs called(name);
     require_floating(name, x.value());
     const int64_t whole = x.rank() < 2 ? 0 : x.shape().back();
     if (width == 0) width = whole;
