@@ -8,6 +8,7 @@ namespace mercer {
 void GradientAccumulator::add(std::span<const Tensor> gradients, double weight) {
     constexpr const char* name = "accumulate";
     check_positive(name, "weight", weight);
+    check_positive(name, "1/(sum of weights)", 1 / (weight_ + weight));  // what take() scales by
     if (!sums_.empty() && sums_.size() != gradients.size())
         throw ShapeError(name, gradients.size(), " gradients, before there were ", sums_.size());
     for (size_t i = 0; i < gradients.size(); ++i) {

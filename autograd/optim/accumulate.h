@@ -25,7 +25,8 @@ public:
     }
 
     /// One fused pass. Gradients that are not defined count as zero; one that never is stays
-    /// undefined. Throws ValueError (weight not positive), ShapeError, DTypeError, naming the
+    /// undefined. Throws ValueError (weight not positive, or their sum
+    /// out of range), ShapeError, DTypeError, naming the
     /// gradient.
     void add(std::span<const Tensor> gradients, double weight = 1);
     /// The weighted mean; starts anew. ValueError if nothing was added.

@@ -165,7 +165,9 @@ void Optimizer::restore(const NamedTensors& state) {
     const double lr = reader.number("lr");
     check_not_negative(name_, "lr", lr);
     const std::vector<int64_t> steps = reader.tensor("step", DType::i64, 1).to_vector<int64_t>();
-    for (const int64_t t : steps) check_at_least(name_, "'step' of the state", t, 0);
+    for (const int64_t t : steps)
+        check_option(name_, "'step' of the state", double(t), t >= 0 && t <= most_counted,
+                     "a count up to 2^53");
     if (!steps_.empty() && !steps.empty() && steps.size() != steps_.size())
         throw ShapeError(name_, "'step' of the state counts ", steps.size(),
                          " parameters, expected ", steps_.size());

@@ -55,8 +55,9 @@ double StateReader::number(std::string_view name) {
 
 int64_t StateReader::count(std::string_view name) {
     const int64_t n = *tensor(name, DType::i64, 0).data<int64_t>();
-    if (n < 0)
-        throw ValueError(operation_, "'", name, "' of the state is ", n, ", expected a count");
+    if (n < 0 || n > most_counted)
+        throw ValueError(operation_, "'", name, "' of the state is ", n,
+                         ", expected a count up to 2^53");
     return n;
 }
 

@@ -13,6 +13,9 @@ namespace mercer {
 /// The type of io::TensorMap.
 using NamedTensors = std::map<std::string, Tensor, std::less<>>;
 
+/// What a count in a state may be: doubles hold it, and there is room to go on counting.
+inline constexpr int64_t most_counted = int64_t{1} << 53;
+
 /// Adds `part` under "prefix.", so that a model, its optimiser and a schedule go into one file.
 /// ValueError for a name that is there already.
 MERCER_API void add_part(NamedTensors& whole, std::string_view prefix, const NamedTensors& part);
@@ -29,7 +32,7 @@ public:
     Tensor tensor(std::string_view name, const Tensor& like = {});
     Tensor tensor(std::string_view name, DType dtype, int rank);
     double number(std::string_view name);  // f64, rank 0
-    int64_t count(std::string_view name);  // i64, rank 0, not negative
+    int64_t count(std::string_view name);  // i64, rank 0, up to most_counted
     bool has(std::string_view name) const { return left_.count(std::string(name)) != 0; }
     /// ValueError when names are left.
     void finish() const;

@@ -57,6 +57,7 @@ template <class T>
 void solve_triangular(int64_t n, int64_t k, MatrixView<const T> t, bool lower, bool unit,
                       MatrixView<T> b, bool identity) {
     constexpr int64_t most = 2048;  // rows and columns of what is packed
+    if (n == 0) return;
     if (n <= most) return solve_panels(n, k, t, lower, unit, b, {.identity = identity});
     const int64_t nr = gemm_kernels<T>().nr, across = round_up(most, nr);
     Scratch scratch;

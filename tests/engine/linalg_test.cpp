@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/cancel.h"
+#include "engine/cpu/factor.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/memory.h"
@@ -325,6 +326,21 @@ TEST_CASE("the column that stops a blocked factorisation is named") {
             CHECK(message_of([&] { inverse(x); }).find(at) != std::string::npos);
         }
     set_thread_count(threads);
+}
+
+TEST_CASE("matrices without rows") {
+    for (const int64_t k : {0, 1, 3}) {
+        double x = 7;
+        int64_t pivot = 7;
+        CHECK(cpu::lu<double>(0, &x, &pivot) == 0);
+        cpu::lu_solve<double>(0, k, &x, &pivot, false, &x);
+        cpu::lu_solve<double>(0, k, &x, &pivot, true, &x);
+        cpu::lu_inverse<double>(0, &x, &pivot, &x);
+        cpu::solve_triangular<double>(0, k, {&x, 0, 1}, true, false, {&x, k, 1});
+        CHECK((x == 7 && pivot == 7));
+        CHECK(solve(Tensor::ones({0, 0}), Tensor::ones({0, k})).shape() == Shape{0, k});
+    }
+    CHECK(inverse(Tensor::ones({2, 0, 0})).shape() == Shape{2, 0, 0});
 }
 
 TEST_CASE("what is wrong is named") {

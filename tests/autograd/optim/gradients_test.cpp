@@ -178,6 +178,13 @@ TEST_CASE("micro-batches add up to the batch") {
         CHECK_THROWS_AS(accumulator.add(std::vector<Tensor>{g[0]}), ShapeError);
         CHECK_THROWS_AS(accumulator.add(std::vector<Tensor>{unused, unused}), ShapeError);
         CHECK_THROWS_AS(accumulator.add(g, 0), ValueError);
+        {  // weights whose sum, or whose inverse, is out of range
+            GradientAccumulator far;
+            far.add(g, 1e308);
+            CHECK_THROWS_AS(far.add(g, 1e308), ValueError);
+            CHECK(far.weight() == 1e308);
+            CHECK_THROWS_AS(GradientAccumulator().add(g, 1e-310), ValueError);
+        }
         const std::vector<Tensor> mean = accumulator.take();
         CHECK(difference(mean[0], g[0] * 0.25) == "");
         CHECK(difference(mean[1], unused * 0.75) == "");

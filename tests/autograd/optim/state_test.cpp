@@ -109,6 +109,11 @@ TEST_CASE("what does not fit is refused by its name, and nothing is changed") {
         CHECK(has(message_of<ValueError>(
                       [&] { to.restore(with("step", Tensor::full({3}, -1, DType::i64))); }),
                   "'step'"));
+        for (const int64_t most : {int64_t{1} << 53, INT64_MAX}) {  // a step more is none
+            const NamedTensors far = with("step", Tensor::from(std::vector<int64_t>(3, most)));
+            const std::string text = message_of<ValueError>([&] { Adam().restore(far); });
+            CHECK((text == "accepted") == (most != INT64_MAX));
+        }
         CHECK(has(
             message_of<ValueError>([&] { to.restore(with("lr", Tensor::scalar(-1, DType::f64))); }),
             "lr"));
