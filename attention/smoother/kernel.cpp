@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "engine/error.h"
+#include "engine/shown.h"
 
 const mercer::PointwiseOp& kernel_scaled();
 const mercer::PointwiseOp& kernel_affine();
@@ -113,11 +114,14 @@ Kernel rbf_similarity() {
 }
 
 Kernel expsin(double period) {
-    if (!(period > 0)) throw ValueError("expsin", "the period must be positive");
+    if (!(period >= 1e-15))
+        throw ValueError("expsin", "the period must be 1e-15 or more, got " + shown(period));
     return by_width<3>("expsin", Norms::both, [period](double root_d) {
         return [factor = M_PI * M_PI / (period * period), root_d](auto s, auto a, auto b) {
-            // sin²√y as a function of y, which is smooth at 0: its series there.
-            const auto y = (a + b - s * 2.0) * factor;
+            // sin²√y as a function of y, which is smooth at 0: its series there. Rounding times a large factor is far below
+            // 0, or beyond the numbers.
+            using N = decltype(s);
+            const N y = minimum(at_least((a + b - s * 2.0) * factor, -0.01), N(1e38));
             const auto series =
                 y * (1.0 - y * (1.0 / 3 - y * (2.0 / 45 - y * (1.0 / 315 - y * (2.0 / 14175)))));
             const auto sine = sin(sqrt(at_least(y, 0.01)));

@@ -109,7 +109,7 @@ MERCER_API Kernel rbf();
 /// Proposition 1; spec B.1)
 MERCER_API Kernel rbf_similarity();
 /// exp(−2 sin²(π‖q − k‖/period)/ℓ²) times the magnitude exp((‖q‖² + ‖k‖²)/(2√d)), ℓ² = √d  (spec
-/// B.7)
+/// B.7); ValueError for a period below 1e-15
 MERCER_API Kernel expsin(double period = 1);
 /// exp(t·cos∠(q, k)), t a temperature, which may be learned; norms count as 1e-12 at least (spec D.7)
 MERCER_API Kernel cosine(Var temperature);

@@ -41,7 +41,8 @@ MERCER_API Var log_weights(const Var& q, const Var& k, const SmootherOptions& op
 /// The normalised weights: each row sums to 1; a row that sees nothing is 0. Of signed weights whose sum is 0: infinite.
 MERCER_API Var smoother_weights(const Var& q, const Var& k, const SmootherOptions& options = {});
 /// The smoother. A query with NaN or infinities, or that sees a key or value with them, gets NaN;
-/// what a query does not see has no influence on it nor on its gradients, and it none on theirs.
+/// what a query does not see has no influence on it nor on its gradients, and it none on theirs (in tables of positions:
+/// as long as they are finite).
 /// ShapeError when shapes do not fit, DTypeError unless q, k and v are all f32 or all f64,
 /// ValueError for a bandwidth that is not positive, a normaliser that does not fit the kernel.
 /// It is fused, in memory linear in length, also for derivatives of second order; with parameters

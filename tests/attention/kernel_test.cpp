@@ -166,6 +166,31 @@ TEST_CASE("expsin is smooth where query and key meet") {
     CHECK_MESSAGE(report.ok, report.failure);
 }
 
+TEST_CASE("expsin is a number for any period and distance") {
+    CHECK_THROWS_AS(expsin(1e-16), ValueError);
+    CHECK_THROWS_AS(expsin(NAN), ValueError);
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const double period : {1e-15, 1e-9, 1e-4, 1e200})
+            for (const double size : {1e-12, 1.0, 1e4}) {
+                const Tensor x = cast(randn(Key{3, 9}, {5, 7}, DType::f64) * size, dtype),
+                             y = concat({x, x * -1.5}, 0);
+                Tape tape;
+                const Var q = tape.watch(x), k = tape.watch(y);
+                const Var logs = log_weights(q, k, {.kernel = expsin(period)});
+                const Tensor norms = sum(square(x), {1}, true) +
+                                     reshape(sum(square(y), {1}), {1, y.size(0)}),
+                             magnitude = norms * (0.5 / std::sqrt(7));
+                // −2 sin²(…)/√d, up to the rounding of the magnitude.
+                const Tensor rest = logs.value() - magnitude;
+                const double eps =
+                    (dtype == DType::f64 ? 0x1p-50 : 0x1p-21) * max(norms).item<double>();
+                CHECK(max(rest).item<double>() <= eps + 0.02);
+                CHECK(min(rest).item<double>() >= -2 / std::sqrt(7) - eps - 1e-6);
+                for (const Tensor& g : tape.gradient(sum(logs), {q, k}))
+                    CHECK(all(isfinite(g)).item<bool>());
+            }
+}
+
 TEST_CASE("golden numbers G12: Nadaraya–Watson with every profile") {
     const auto column = [](std::initializer_list<double> x) {
         return Tensor::from(std::vector<double>(x), {int64_t(x.size()), 1});
