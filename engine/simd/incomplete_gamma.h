@@ -127,11 +127,14 @@ MERCER_OUTLINE Tails<N> gamma_tails(N from, Vec<double> at) {
     Tails<N> y{nothing, whole};
     if (any(uniform)) y = gamma_temme(a, e);
     if (any(first || second)) {
-        const N f =
+        constexpr bool slopes = !__is_same(N, Vec<double>);
+        N f =
             exp(-(deviance(a, e, x) + log_gamma_star<0>(a))) * sqrt(a * N(0.15915494309189533577));
+        // Its slopes in a are, for small a, differences of terms of 1/a.
+        const auto flat = second && av < Vec<double>(slopes ? 0.25 : 0.0);
+        if (slopes && any(flat)) f = select(flat, a * exp(a * log(x) - x - lgamma1p(a)), f);
         if (any(first)) {
             N p = f / a * gamma_series(a, x, first), q = N(1.0) - p;
-            constexpr bool slopes = !__is_same(N, Vec<double>);
             const auto small = first && av < Vec<double>(slopes ? 0.25 : 1.0);
             if ((slopes || !lower) && any(small)) {
                 q = select(small, gamma_upper_small(a, x), q);

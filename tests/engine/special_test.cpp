@@ -322,6 +322,32 @@ TEST_CASE("derivatives far out") {
     CHECK_THROWS_AS(cholesky(Tensor::full({1, 1}, inf, DType::f64)), Error);
 }
 
+TEST_CASE("second derivatives of gammainc in a, small ones too") {
+    const oracle::With with(400);
+    const auto exact = [](double a, double x) {
+        const double h = 0x1p-70;
+        Number y[3];
+        for (const int i : {0, 1, 2})
+            oracle::gammainc(y[i], Number(a) + (i - 1) * h, Number(x), MPFR_RNDN);
+        const Number second = (y[0] - y[1]) + (y[2] - y[1]);
+        return (second / h / h).to_double();
+    };
+    on_every_isa([&] {
+        double worst = 0;
+        for (const double a : {1e-12, 1e-6, 1e-3, .1, .2499, .25, .5, 3.0})
+            for (const double x : {.01, 1.0, 1.099, 1.1, 1.5, 5.0, 50.0}) {
+                Tape tape;
+                const Var at = tape.watch(Tensor::scalar(a, DType::f64));
+                const Var y = gammainc(at, Var(Tensor::scalar(x, DType::f64)));
+                const auto [first] = tape.gradient(y, {at}, create_graph);
+                const double got = tape.gradient(first, {at})[0].item<double>(), d = exact(a, x);
+                worst = std::max(worst, std::abs(got / d - 1));
+            }
+        CHECK(worst < 1e-13);
+        MESSAGE("second derivatives of gammainc in a: " << worst);
+    });
+}
+
 TEST_CASE("clamp between ends out of order is min(max(x, low), high)") {
     const Tensor x = Tensor::from(std::vector<double>{-1, 0, 1.5, 3}),
                  low = Tensor::scalar(2, DType::f64), high = Tensor::scalar(1, DType::f64);
