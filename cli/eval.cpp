@@ -295,8 +295,7 @@ int run_eval(const EvalOptions& options) {
                     out.emplace(std::to_string(i) + "/" + name, tensor);
                 any = true;
             } catch (const std::exception& error) {
-                std::fprintf(stderr, "mercer: entry %zu: %s\n", i,
-                             printable(error.what(), true).c_str());
+                std::fprintf(stderr, "mercer: entry %zu: %s\n", i, printable(error.what()).c_str());
                 status = failure;
             }
     }

@@ -22,7 +22,7 @@ namespace mercer::cli {
 namespace {
 
 int fail(const std::exception& error, ExitCode code) {
-    std::fprintf(stderr, "mercer: %s\n", printable(error.what(), true).c_str());
+    std::fprintf(stderr, "mercer: %s\n", printable(error.what()).c_str());
     return code;
 }
 
@@ -66,7 +66,7 @@ std::string some_name(const std::string& text) {
     return text.empty() ? "must be the name of a file, which is not empty" : "";
 }
 
-// The first word, where it is neither an option nor a command; else there would be no word of it.
+// The first word that is no option must be a command; else there would be no word of it.
 void require_command(const CLI::App& app, int argc, char** argv) {
     std::vector<std::string_view> names;
     std::string known;
@@ -74,9 +74,10 @@ void require_command(const CLI::App& app, int argc, char** argv) {
         names.push_back(command->get_name());
         known += (known.empty() ? "" : ", ") + command->get_name();
     }
-    const std::string_view first = argc > 1 ? argv[1] : "";
-    if (argc > 1 && (first.starts_with('-') || std::ranges::find(names, first) != names.end()))
-        return;
+    const auto is_option = [](const char* text) { return *text == '-'; };
+    char** const word = std::find_if_not(argv + (argc > 0), argv + argc, is_option);
+    const std::string_view first = word != argv + argc ? *word : "-";
+    if (argc > 1 && (first == "-" || std::ranges::find(names, first) != names.end())) return;
     const std::string wrong =
         argc > 1 ? "'" + printable(first) + "' is no command" + suggestion(first, names)
                  : "a command is needed";
@@ -105,6 +106,9 @@ int parse_and_run(int argc, char** argv) {
         "Exit status: 0 ok, 1 failure, 2 usage, 3 bad input, 4 numerical failure, 5 input or "
         "output failed.";
     app.footer(footer);
+    app.failure_message([](const CLI::App*, const CLI::Error& error) {
+        return printable(error.what()) + "\nRun with --help for more information.\n";
+    });
 
     DemoOptions options;
     options.command = command_line(argc, argv);
@@ -196,7 +200,7 @@ int parse_and_run(int argc, char** argv) {
         std::ostringstream out, err;
         const int code = app.exit(error, out, err);
         std::fputs(out.str().c_str(), stdout);
-        std::fputs(printable(err.str(), true).c_str(), stderr);
+        std::fputs(err.str().c_str(), stderr);
         finish_stdout();
         return code == 0 ? ok : usage;
     }

@@ -171,7 +171,7 @@
             kit.bands(svg.append("g"), series, x, edge.top + 14, split - edge.top - 14);
             kit.axis(svg, d3.axisLeft(y).ticks(5).tickSize(left - right), left, 0, "grid")
                 .selectAll("text").remove();
-            kit.axis(svg, d3.axisLeft(y).ticks(5), left, 0);
+            kit.axis(svg, kit.dataTicks(d3.axisLeft(y), 5), left, 0);
             kit.text(svg, left, edge.top - 6, series.name + ", " + series.unit, "strong");
             kit.text(svg, left, split + 22, "Weight", "strong");
             svg.append("path").attr("class", "data-line")

@@ -250,9 +250,9 @@
             p.gridR.attr("transform", "translate(" + margin.left + ",0)")
                 .call(d3.axisLeft(p.yr).ticks(4).tickSize(-p.inner).tickFormat(""));
             p.axisY.attr("transform", "translate(" + margin.left + ",0)")
-                .call(d3.axisLeft(p.y).ticks(6));
+                .call(kit.dataTicks(d3.axisLeft(p.y), 6));
             p.axisR.attr("transform", "translate(" + margin.left + ",0)")
-                .call(d3.axisLeft(p.yr).ticks(4));
+                .call(kit.dataTicks(d3.axisLeft(p.yr), 4));
             p.axisX.attr("transform", "translate(0," + (strip.top + strip.height) + ")")
                 .call(d3.axisBottom(p.x).ticks(p.width / 90));
             p.zero.attr("y1", p.yr(0)).attr("y2", p.yr(0));

@@ -178,6 +178,13 @@
         return svg.append("g").attr("class", kind || "axis")
             .attr("transform", "translate(" + x + "," + y + ")").call(axis);
     };
+    // An axis of data; its ticks have exponents where decimals would not fit beside it.
+    kit.dataTicks = function (axis, count) {
+        const [low, high] = axis.scale().domain();
+        const plain = Math.max(Math.abs(low), Math.abs(high)) < 1e9 &&
+            d3.precisionFixed(d3.tickStep(low, high, count) || 1) <= 6;
+        return axis.ticks(count, plain ? null : "e");
+    };
     kit.text = (svg, x, y, text, kind) =>
         svg.append("text").attr("class", "label " + (kind || "")).attr("x", x).attr("y", y).text(text);
     // A row of mutually exclusive buttons; `entries` are {id, name}.

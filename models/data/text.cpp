@@ -45,11 +45,11 @@ std::string read_text(std::string_view operation, const std::filesystem::path& p
     return text;
 }
 
-std::string printable(std::string_view text, bool lines) {
+std::string printable(std::string_view text) {
     constexpr char digits[] = "0123456789abcdef";
     std::string out;
     while (!text.empty()) {
-        size_t size = lines && text[0] == '\n' ? 1 : character(text);
+        size_t size = character(text);
         if (size) {
             out += text.substr(0, size);
         } else {

@@ -13,7 +13,7 @@ namespace mercer {
 MERCER_API std::string read_text(std::string_view operation, const std::filesystem::path& path);
 
 /// For a terminal: control characters and what is no UTF-8 as \xNN, so that no byte of a file moves a
-/// cursor or ends a message. Line feeds stay where `lines`.
-MERCER_API std::string printable(std::string_view text, bool lines = false);
+/// cursor or ends a message.
+MERCER_API std::string printable(std::string_view text);
 
 }  // namespace mercer

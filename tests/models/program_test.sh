@@ -37,6 +37,8 @@ for wrong in "" "nonsense" "demo --epochs 0" "demo --epochs x" "demo --series mo
 done
 
 expect 2 train; holds err "'train' is no command (there are demo, info, ops, eval)"
+expect 2 --quiet train; holds err "'train' is no command"
+expect 2 --quiet demo; holds err "--quiet"
 expect 2 dem; holds err "did you mean 'demo'?"
 expect 2; holds err "(there are demo, info, ops, eval)"
 for seed in 18446744073709551616 1e3 0x10 +1 " 1" ""; do
@@ -160,6 +162,11 @@ expect 5 eval /proc/self/mem --in absent --out new; holds err "/proc/self/mem"
 printf 'month,\033[31mred\n2001-01,1\n' >colour.csv
 expect 3 demo --data colour.csv; holds err '“\x1b[31mred”'
 expect 2 $'a\033[31mb'; holds err 'a\x1b[31mb'
+for broken in demo "demo --data" "eval --in b --out c"; do
+    # shellcheck disable=SC2086
+    "$mercer" $broken $'no\nsuch\nfile' >out 2>err && fault "$broken: accepted"
+    holds err 'no\x0asuch\x0afile'
+done
 if grep -q $'\033' err; then fault "an escape sequence reached the terminal"; fi
 odd=$'it\'s {a,b} !x\033.html'
 expect 0 demo --data own.csv --epochs 1 --quiet --out "$odd"
