@@ -58,4 +58,12 @@ MERCER_INLINE bool any(R mask) {
                                   reinterpret_cast<__m512i>(mask)) != 0;
 }
 
+/// The k-mask of a > b.
+MERCER_INLINE __mmask16 above(Register<float> a, Register<float> b) {
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
+}
+MERCER_INLINE __mmask8 above(Register<double> a, Register<double> b) {
+    return _mm512_cmp_pd_mask(a, b, _CMP_GT_OQ);
+}
+
 }  // namespace mercer::MERCER_ISA::native

@@ -80,6 +80,16 @@ template <class T>
 MERCER_INLINE bool any(Mask<T> m) {
     return native::any(m.v);
 }
+/// Whether a > b in any lane. AVX-512 compares into a mask register; by way of a Mask the compiler fills another
+/// register from it, and tests that.
+template <class T>
+MERCER_INLINE bool any_above(Vec<T> a, Vec<T> b) {
+#if MERCER_SIMD == MERCER_SIMD_AVX512
+    return native::above(a.v, b.v) != 0;
+#else
+    return any(a > b);
+#endif
+}
 
 /// a·b + c, rounded once.
 MERCER_INLINE Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {

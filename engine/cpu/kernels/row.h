@@ -90,13 +90,19 @@ struct PlainMax : MaxOp {
     }
 };
 
-template <class T>
-MERCER_INLINE T largest_of(const T* x, int64_t n) {
+/// And `beside`(i, count) for every piece of the row.
+template <class T, class Step>
+MERCER_INLINE T largest_of(const T* x, int64_t n, Step beside) {
     Canonical<T, PlainMax> largest;
     canonical_for(largest, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+        beside(i, count);
         part = PlainMax::join(part, load(x + i, count, MaxOp::identity<T>));
     });
     return largest.total();
+}
+template <class T>
+MERCER_INLINE T largest_of(const T* x, int64_t n) {
+    return largest_of(x, n, [](int64_t, int) MERCER_STEP {});
 }
 
 /// Down to here e^x is a power of two within the normal numbers times e^r, |r| ≤ ½ log 2.
@@ -117,16 +123,14 @@ MERCER_INLINE Vec<T> exp_falling(Vec<T> x) {
     // The mask comes at the end, for nothing.
     const auto e = exp_reduce(x);
     const Vec<T> p = raised(e);
-    const Vec<T> gone_below(least);
-    const Mask<T> gone = x < gone_below;
-    if (any(x < Vec<T>(T(0.75) * least) && !gone)) [[unlikely]]
-        return select(gone, Vec<T>(T(0)), scale(p, e.n));
+    const Vec<T> bound(least), zero(T(0));
+    const auto gone = native::above(bound.v, x.v);
+    if (native::above((Vec<T>(T(0.75) * least)).v, x.v) & ~gone) [[unlikely]]
+        return select(x < bound, zero, scale(p, e.n));
     if constexpr (sizeof(T) == 4)
-        return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x.v, gone_below.v, _CMP_NLT_UQ), p.v,
-                                      e.n.v);
+        return _mm512_maskz_scalef_ps(__mmask16(~gone), p.v, e.n.v);
     else
-        return _mm512_maskz_scalef_pd(_mm512_cmp_pd_mask(x.v, gone_below.v, _CMP_NLT_UQ), p.v,
-                                      e.n.v);
+        return _mm512_maskz_scalef_pd(__mmask8(~gone), p.v, e.n.v);
 #else
     // Where 2^n is a normal number it is one factor; else there are 0 and few others.
     const Vec<T> zero(T(0));

@@ -1,26 +1,33 @@
 // y_i = exp(x_i − m) / Σ_j exp(x_j − m), m = max x;   dx = y·(g − Σ g·y).
 // One row at a time, so that its passes (maximum, exponential and sum, scale) meet it in cache:
 // memory sees one read and one write. The second pass of a short row asks for the next row, so that
-// memory works while the exponential does. Sums in the canonical order, of columns too: the same bits.
+// memory works while the exponential does; the third, which mostly stores, finds the next row's maximum.
+// Sums in the canonical order, of columns too: the same bits.
 #include "engine/cpu/kernels/tile.h"
 #include "engine/cpu/softmax_table.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
 
-/// Asks for the place one row further, if both rows fit the first cache.
+/// Whether two rows fit the first cache, beside what is made of them.
+template <class T>
+MERCER_INLINE bool is_short(int64_t n) {
+    return n * int64_t(sizeof(T)) <= 1 << 13;
+}
+/// Asks for the place one row further.
 template <class T>
 MERCER_INLINE void fetch_next(const T* p, int64_t n) {
-    if (n * int64_t(sizeof(T)) <= 1 << 13) __builtin_prefetch(p + n);
+    if (is_short<T>(n)) __builtin_prefetch(p + n);
 }
 
 template <class T>
 void forward(const void* from, void* to, int64_t rows, int64_t n) {
     constexpr T lowest = MaxOp::identity<T>;
+    T top = lowest;
     for (int64_t r = 0; r < rows; ++r) {
         const T* x = static_cast<const T*>(from) + r * n;
         T* y = static_cast<T*>(to) + r * n;
-        const T top = largest_of(x, n);
+        if (r == 0 || !is_short<T>(n)) top = largest_of(x, n);
         const Vec<T> m(top == lowest ? T(0)
                                      : top);  // a row of −∞ only: exp gives zeros, and so do we
         const T z = canonical_sum<T>(n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
@@ -30,9 +37,13 @@ void forward(const void* from, void* to, int64_t rows, int64_t n) {
             part = part + p;
         });
         const Vec<T> scale(z == T(0) ? T(0) : T(1) / z);
-        write_run(y, n, false, [&](int64_t i, int count) MERCER_STEP {
-            return load(y + i, count, T(1)) * scale;
-        });
+        const auto scaled = [&](int64_t i, int count) MERCER_STEP {
+            store(load(y + i, count, T(1)) * scale, y + i, count);
+        };
+        if (is_short<T>(n) && r + 1 < rows)
+            top = largest_of(x + n, n, scaled);
+        else
+            for_run<T>(n, scaled);
     }
 }
 

@@ -84,7 +84,7 @@ MERCER_INLINE ExpParts<T> exp_parts(Vec<T> x) {
 template <class T>
 MERCER_INLINE Vec<T> exp(Vec<T> x) {
     // |n| ≤ near_exponent for the others.
-    const bool far = any(abs(x) > Vec<T>(T(sizeof(T) == 4 ? 65 : 531)));
+    const bool far = any_above(abs(x), Vec<T>(T(sizeof(T) == 4 ? 65 : 531)));
     Vec<T> held = x;
     // Beyond these bounds the result is 0 or infinity, and scale() finds it.
     if (far) [[unlikely]]

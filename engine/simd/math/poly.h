@@ -82,9 +82,9 @@ template <class T>
 MERCER_INLINE Vec<T> scale_normal(Vec<T> p, Vec<T> n) {
 #if MERCER_SIMD == MERCER_SIMD_AVX512
     if constexpr (sizeof(T) == 4)
-        return _mm512_scalef_ps(p.v, n.v);
+        return _mm512_maskz_scalef_ps(-1, p.v, n.v);
     else
-        return _mm512_scalef_pd(p.v, n.v);
+        return _mm512_maskz_scalef_pd(-1, p.v, n.v);
 #else
     // 2^n as a product of two normal numbers: the first multiplication is exact, the second rounds.
     constexpr int bits = Format<T>::mantissa;
@@ -110,7 +110,7 @@ MERCER_INLINE Vec<T> scale_near(Vec<T> p, Vec<T> n) {
 template <class T>
 MERCER_INLINE Vec<T> scale(Vec<T> p, Vec<T> n) {
     constexpr T raise = T(Format<T>::bias - 1);
-    if (!any(abs(n) > Vec<T>(near_exponent<T>))) [[likely]]
+    if (!any_above(abs(n), Vec<T>(near_exponent<T>))) [[likely]]
         return scale_near(p, n);
     const Vec<T> zero(T(0)), one(T(1)),
         raised = scale_normal(p, clamp(n, T(-2) * raise, T(0)) + Vec<T>(raise)), size = abs(raised);
