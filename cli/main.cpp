@@ -75,9 +75,19 @@ void require_command(const CLI::App& app, int argc, char** argv) {
         known += (known.empty() ? "" : ", ") + command->get_name();
     }
     const auto is_option = [](const char* text) { return *text == '-'; };
-    char** const word = std::find_if_not(argv + (argc > 0), argv + argc, is_option);
-    const std::string_view first = word != argv + argc ? *word : "-";
-    if (argc > 1 && (first == "-" || std::ranges::find(names, first) != names.end())) return;
+    const auto is_known = [&](std::string_view text) {
+        return std::ranges::find(names, text) != names.end();
+    };
+    const auto asks = [](std::string_view text) {
+        return text == "-h" || text == "--help" || text == "--version";
+    };
+    char **const begin = argv + (argc > 0), **const end = argv + argc,
+                 **const word = std::find_if_not(begin, end, is_option);
+    const std::string_view first = word != end ? *word : "-";
+    // Behind an option it may be its value: that is the option's fault if a command comes.
+    const bool is_value = word != begin && std::any_of(word, end, is_known);
+    if (argc > 1 && (first == "-" || is_known(first) || is_value || std::any_of(begin, word, asks)))
+        return;
     const std::string wrong =
         argc > 1 ? "'" + printable(first) + "' is no command" + suggestion(first, names)
                  : "a command is needed";

@@ -126,9 +126,12 @@ void instruments::check_results(const OperationFrame& frame) {
                            " elements of its result " + to_string(t.dtype(), t.shape()) + " are " +
                            (infinities ? "NaN or infinite" : "NaN") + ", the first at " +
                            to_string(bad->first) + "; " + about_operands(frame, infinities);
-        for (const OperationFrame* f = frame.outer; f; f = f->outer)
+        for (const OperationFrame* f = frame.outer; f; f = f->outer) {
+            if (f->kind == WatchedScope::Kind::operation)
+                text += std::string("; within ") + f->name;
             if (f->kind == WatchedScope::Kind::backward)
                 text += std::string("; in the derivative of ") + f->name;
+        }
         if (frame.kind == WatchedScope::Kind::backward) text += "; in its derivative";
         throw NumericalError(frame.name, text);
     }

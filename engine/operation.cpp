@@ -33,12 +33,8 @@ void made(const Tensor& t) {
     frame->allocated = true;
     frame->shape = t.shape();
     frame->dtype = t.dtype();
-    if (frame->check == FiniteCheck::off || !is_floating(gradient_dtype(t.dtype()))) return;
-    // Of operations inside another only what that one gives back counts.
-    while (frame->kind == WatchedScope::Kind::operation && frame->outer &&
-           frame->outer->kind == frame->kind && frame->outer->check == frame->check)
-        frame = frame->outer;
-    frame->made.push_back(t);
+    if (frame->check != FiniteCheck::off && is_floating(gradient_dtype(t.dtype())))
+        frame->made.push_back(t);
 }
 }  // namespace instruments
 

@@ -28,7 +28,7 @@ std::span<const Part<Kernel>> kernels() {
             "\\exp(-\\|q - k\\|^2 / (2 \\sqrt{d}))", "Song et al. 2021, Proposition 1",
             +[] { return rbf_similarity(); }),
         row(
-            "expsin", "Periodic, with magnitude", "period=1 in (0,inf)",
+            "expsin", "Periodic, with magnitude", "period=1 in [1e-15,inf)",
             "\\exp(-\\frac{2}{\\sqrt{d}} \\sin^2 \\frac{\\pi \\|q - k\\|}{p} + "
             "\\frac{\\|q\\|^2 + \\|k\\|^2}{2 \\sqrt{d}})",
             "Song et al. 2021, section 5", +[](double period) { return expsin(period); }),

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "engine/error.h"
-#include "engine/shown.h"
 
 const mercer::PointwiseOp& kernel_scaled();
 const mercer::PointwiseOp& kernel_affine();
@@ -115,7 +114,7 @@ Kernel rbf_similarity() {
 
 Kernel expsin(double period) {
     if (!(period >= 1e-15))
-        throw ValueError("expsin", "the period must be 1e-15 or more, got " + shown(period));
+        throw ValueError("expsin", "the period must be 1e-15 or more, got ", period);
     return by_width<3>("expsin", Norms::both, [period](double root_d) {
         return [factor = M_PI * M_PI / (period * period), root_d](auto s, auto a, auto b) {
             // sin²√y as a function of y, which is smooth at 0: its series there. Rounding times a large factor is far below

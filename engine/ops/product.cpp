@@ -61,22 +61,31 @@ template <class T>
 void cumprod_gradient(const ScanAttrs& attrs, const T* x, const T* g, int64_t n, double* tail,
                       T* dx) {
     const auto at = [&](int64_t j) { return attrs.reverse ? n - 1 - j : j; };
-    // Where a product is 0 because a factor is, an overflow of the others does not count; an infinity that is given does.
-    int given = -1;  // not looked for yet
-    const auto by = [&](double a, double b) {
+    // Where a product is 0 because a factor is, an overflow of the others does not count; an infinity that is given among
+    // them does: the first one of x, and the last one of x beyond j or of g from there on, as the largest such j.
+    int64_t first = n, last = -1;
+    bool looked = false;
+    const auto look = [&] {
+        for (int64_t k = 0; !looked && k < n; ++k) {
+            if (std::isinf(x[at(k)])) first = std::min(first, k), last = std::max(last, k - 1);
+            if (std::isinf(g[at(k)])) last = std::max(last, attrs.exclusive ? k - 1 : k);
+        }
+        looked = true;
+    };
+    // a: of x before `end`; b: of what there is for j
+    const auto by = [&](double a, double b, int64_t end, int64_t j) {
         if (!(a == 0 && std::isinf(b)) && !(b == 0 && std::isinf(a))) return a * b;
-        const auto infinite = [](T v) { return std::isinf(v); };
-        if (given < 0) given = std::any_of(x, x + n, infinite) || std::any_of(g, g + n, infinite);
-        return given ? a * b : 0;
+        look();
+        return (a == 0 ? last >= j : first < end) ? a * b : 0;
     };
     double r = 0, before = 1;
     for (int64_t j = n - 1; j >= 0; --j) {
         const int64_t from = attrs.exclusive ? j + 1 : j;
-        if (j + 1 < n) r = by(double(x[at(j + 1)]), r);
+        if (j + 1 < n) r = by(double(x[at(j + 1)]), r, j + 2, j + 1);
         tail[j] = r = r + (from < n ? double(g[at(from)]) : 0);
     }
     for (int64_t j = 0; j < n; ++j) {
-        dx[at(j)] = T(by(before, tail[j]));
+        dx[at(j)] = T(by(before, tail[j], j, j));
         before *= double(x[at(j)]);
     }
 }

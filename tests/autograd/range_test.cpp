@@ -129,12 +129,17 @@ TEST_CASE("what comes before a zero depends on nothing beyond it") {
 TEST_CASE("what no number is beside a zero is none in the gradient of a running product") {
     // The sum of x_1, x_1 x_2, …: NaN in just those elements whose terms have a NaN, or 0·∞, among their factors.
     const std::vector<std::pair<std::vector<double>, std::vector<bool>>> rows{
-        {{3, 0, NAN}, {true, true, false}},          {{0, NAN}, {true, false}},
-        {{NAN, 0, 2}, {false, true, true}},          {{3, 0, inf}, {true, false, false}},
-        {{0, 5, inf, 2}, {false, true, false, true}}, {{inf, 0, 2, 5}, {false, false, true, true}}};
+        {{3, 0, NAN}, {true, true, false}},
+        {{0, NAN}, {true, false}},
+        {{NAN, 0, 2}, {false, true, true}},
+        {{3, 0, inf}, {true, false, false}},
+        {{0, 5, inf, 2}, {false, true, false, true}},
+        {{inf, 0, 2, 5}, {false, false, true, true}},
+        {{inf, 0, 1e200, 1e200}, {false, false, true, true}}};
     for (const auto& [x, none] : rows)
         for (const DType dtype : {DType::f32, DType::f64})
             for (const bool reverse : {false, true}) {
+                if (dtype == DType::f32 && x.back() > 1e100) continue;  // an infinity there
                 const Tensor in = cast(row(x), dtype),
                              dx = slope([=](const Var&v) { return cumprod(v, 0, false, reverse); },
                                         reverse ? flip(in, 0) : in);

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <functional>
 #include <limits>
 #include <string>
 
@@ -152,33 +151,6 @@ TEST_CASE("temporaries inside an operation are its own affair") {
         return out.view({1, 2}, {2, 1}, 0);
     };
     CHECK(has(said([&] { bad(Tensor::zeros({1})); }), "[bad] 2 of the 2"));
-}
-
-TEST_CASE(
-    "an operation that is made of others is named itself, and only what it gives back counts") {
-    const float most = 3e38f;
-    const Tensor x = Tensor::from({1, not_a_number});
-    for (const auto& [name, f] :
-         {std::pair<const char*, std::function<void()>>{"var", [&] { var(x); }},
-          {"stddev", [&] { stddev(x); }},
-          {"norm_p", [&] { norm_p(x, 3); }}}) {
-        CAPTURE(std::string(name));
-        const std::string text = said(f);
-        CHECK(has(text, std::string("[") + name + "] 1 of the 1 elements of its result f32(1)"));
-        CHECK(has(text, "operand 0, f32(2), already had 1, the first at (1)"));
-    }
-    // √Σx² overflows on the way, and is not what comes out.
-    CHECK(said(
-              [&] {
-                  norm_p(Tensor::from({most / 2, most / 2}), 2);
-              },
-              FiniteCheck::infinite) == "");
-    CHECK(has(said(
-                  [&] {
-                      norm_p(Tensor::from({most, most}), 2);
-                  },
-                  FiniteCheck::infinite),
-              "[norm_p] 1 of the 1"));
 }
 
 TEST_CASE("an operation throws itself, before the next one runs") {

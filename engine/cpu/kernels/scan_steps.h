@@ -41,14 +41,15 @@ struct StepFormula {
 template <class Op, class T>
 struct Join : StepFormula<T, false> {
     static constexpr T start = Op::template identity<T>;
-    bool exclusive;
-    explicit Join(const cpu::ScanArgs& args) : exclusive(args.exclusive) {}
+    Mask<T> exclusive;  // a choice between registers, not between places on the stack
+    explicit Join(const cpu::ScanArgs& args)
+        : exclusive(Vec<T>(T(args.exclusive)) > Vec<T>(T(0))) {}
     template <int n, class Place>
     MERCER_INLINE void step(Vec<T> (&v)[1][n], Place&, int e, bool, int64_t,
                             SoFar<T, false>& y) const {
         const Vec<T> before = y.top;
         y.top = Op::join(y.top, v[0][e]);
-        v[0][e] = exclusive ? before : y.top;
+        v[0][e] = select(exclusive, before, y.top);
     }
 };
 /// The extremum so far, and where it stood: at a new extremum, an equal one, NaN.
@@ -74,7 +75,8 @@ struct Recurrence : StepFormula<T, false, 2> {
     template <int n, class Place>
     MERCER_INLINE void step(Vec<T> (&v)[2][n], Place&, int e, bool first, int64_t,
                             SoFar<T, false>& h) const {
-        h.top = v[1][e] = first ? v[1][e] : v[0][e] * h.top + v[1][e];
+        if (!first) v[1][e] = v[0][e] * h.top + v[1][e];
+        h.top = v[1][e];
     }
 };
 
