@@ -10,9 +10,7 @@
 namespace mercer {
 
 Tensor alibi_slopes(int64_t heads) {
-    if (heads < 1)
-        throw ValueError("alibi_slopes",
-                         std::to_string(heads) + " heads; there must be one or more");
+    if (heads < 1) throw ValueError("alibi_slopes", heads, " heads; there must be one or more");
     const int64_t below = int64_t(std::bit_floor(uint64_t(heads)));
     Tensor exponents = Tensor::empty({heads}, DType::f64);
     double* const e = exponents.mutable_data<double>();

@@ -195,8 +195,10 @@ template <class F>
 void planes(const cpu::ScanArgs& args) {
     if (args.inner > 1)
         step_lines<cpu::plane_columns, F>(args);
+    else if (args.count > 1)
+        step_lines<1, F>(args);
     else
-        args.count == 1 ? step_alone<F>(args) : step_lines<1, F>(args);
+        step_alone<F>(args);
 }
 template <class F>
 void turned(const cpu::ScanArgs& args) {
