@@ -11,7 +11,7 @@ namespace mercer {
 namespace {
 
 // What a message can show of a field.
-std::string shown(std::string_view field) {
+std::string in_quotes(std::string_view field) {
     constexpr size_t longest = 40;
     std::string start(field.substr(0, longest));
     if (field.size() > longest)  // not within a character
@@ -51,7 +51,7 @@ struct Reader {
         }
         ++at;
         if (!at_line_end() && text[at] != ',')
-            fail(column, "found " + shown(text.substr(at, 1)) +
+            fail(column, "found " + in_quotes(text.substr(at, 1)) +
                              " after a closing quote, expected a comma or the end of the line");
         return field;
     }
@@ -122,17 +122,17 @@ size_t Csv::column(std::string_view name) const {
     std::optional<size_t> found;
     std::string known;
     for (size_t i = 0; i < header_.size(); ++i) {
-        if (i < most) known += (i ? ", " : "") + shown(header_[i]);
+        if (i < most) known += (i ? ", " : "") + in_quotes(header_[i]);
         if (header_[i] != name) continue;
         if (found)
-            throw FormatError("csv", name_ + ", line 1: found two columns called " + shown(name) +
-                                         ", expected one");
+            throw FormatError("csv", name_ + ", line 1: found two columns called " +
+                                         in_quotes(name) + ", expected one");
         found = i;
     }
     if (found) return *found;
     if (header_.size() > most) known += " and " + std::to_string(header_.size() - most) + " more";
     throw FormatError("csv", name_ + ", line 1: found the columns " + known +
-                                 ", expected one called " + shown(name));
+                                 ", expected one called " + in_quotes(name));
 }
 
 double Csv::number(size_t row, size_t column) const {
@@ -148,7 +148,8 @@ double Csv::number(size_t row, size_t column) const {
 void Csv::refuse(size_t row, size_t column, const std::string& expected) const {
     throw FormatError("csv", name_ + ", line " + std::to_string(rows_[row].line) + ", column " +
                                  std::to_string(column + 1) + " (" + printable(header_[column]) +
-                                 "): found " + shown(text(row, column)) + ", expected " + expected);
+                                 "): found " + in_quotes(text(row, column)) + ", expected " +
+                                 expected);
 }
 
 }  // namespace mercer
