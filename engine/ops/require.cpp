@@ -9,7 +9,6 @@ namespace mercer {
 
 namespace {
 
-std::string named(const Tensor& x) { return std::string(name_of(x.dtype())); }
 std::string described(const char* what, const Tensor& x) {
     return (*what ? what + std::string(" ") : "") + to_string(x.dtype(), x.shape());
 }
