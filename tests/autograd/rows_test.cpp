@@ -136,6 +136,24 @@ TEST_CASE("a large shift changes nothing, and what is masked has no weight and n
           "");
 }
 
+TEST_CASE("a row's softmax depends on no row beside it") {
+    on_every_isa([] {
+        for (const DType dtype : {DType::f32, DType::f64})
+            for (const int64_t n : {25, 64, 100, 1024, 2048, 2049}) {
+                // Up and down by more than an exponential holds.
+                const Tensor far = cast(doubles({0, 3000, -3000, 5, 1500, -inf}), dtype),
+                             x = randn(Key{6, 1}, {6, n}, dtype) + reshape(far, {6, 1}),
+                             y = softmax(x, -1);
+                for (int64_t r = 0; r < 6; ++r) {
+                    CAPTURE(n);
+                    CAPTURE(r);
+                    CHECK(difference(slice(y, 0, r, r + 1), softmax(slice(x, 0, r, r + 1), -1)) ==
+                          "");
+                }
+            }
+    });
+}
+
 TEST_CASE("a smoothed cross entropy knows no shift, in rows of any length") {
     on_every_isa([] {
         for (const DType dtype : {DType::f32, DType::f64})
