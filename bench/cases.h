@@ -26,6 +26,7 @@ void add_attention();
 void add_graph();
 void add_train();
 void add_ops();
+void add_cuda();  // where the build has MERCER_CUDA
 
 /// A case called `name`, timed by the wall clock.
 template <class F>

@@ -23,6 +23,9 @@ int main(int argc, char** argv) {
         bench::add_graph();
         bench::add_train();
         bench::add_ops();
+#ifdef MERCER_CUDA
+        bench::add_cuda();
+#endif
         if (argc == 2 && std::string_view(argv[1]) == "--missing") {
             const std::vector<std::string> missing = bench::operations_without_case();
             for (const std::string& name : missing) std::printf("%s\n", name.c_str());

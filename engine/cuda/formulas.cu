@@ -28,73 +28,132 @@ namespace formula = mercer::MERCER_ISA::formula;
 
 constexpr int threads = 256;
 
+/// 16 bytes of an operand or result: what a thread asks of memory at once, so that enough is on its way.
 template <class T>
-__device__ Vec<T> load(const void* p, int64_t i, T otherwise) {
-    return p ? Vec<T>(static_cast<const T*>(p)[i]) : Vec<T>(otherwise);
-}
-template <class T>
-__device__ void store(Vec<T> v, void* p, int64_t i) {
-    static_cast<T*>(p)[i] = v.v;
-}
+struct alignas(16) Pack {
+    static constexpr int count = 16 / sizeof(T);
+    T at[count];
 
-template <class Op, int n, class T>
-__global__ void forward(FormulaArgs a) {
-    const int64_t i = int64_t(blockIdx.x) * threads + threadIdx.x;
-    if (i >= a.n) return;
-    Vec<T> x[n];
-    for (int k = 0; k < n; ++k) x[k] = load<T>(a.in[k], i, T(1));
-    store(apply(Op{}, x), a.out[0], i);
-}
-
-template <class T, int n>
-struct Saved {
-    Vec<T> g, x[n], y;
-    __device__ Saved(const FormulaArgs& a, int64_t i)
-        : g(load<T>(a.in[0], i, T(1))), y(load<T>(a.in[1 + n], i, T(1))) {
-        for (int k = 0; k < n; ++k) x[k] = load<T>(a.in[1 + k], i, T(1));
+    /// Elements i… of p, of n; `otherwise` where there are none.
+    __device__ static Pack load(const void* p, int64_t i, int64_t n, T otherwise) {
+        if (p && i + count <= n) return static_cast<const Pack*>(p)[i / count];
+        Pack out;
+#pragma unroll
+        for (int e = 0; e < count; ++e)
+            out.at[e] = p && i + e < n ? static_cast<const T*>(p)[i + e] : otherwise;
+        return out;
+    }
+    __device__ void store(void* p, int64_t i, int64_t n) const {
+        if (i + count <= n) {
+            static_cast<Pack*>(p)[i / count] = *this;
+            return;
+        }
+#pragma unroll
+        for (int e = 0; e < count; ++e)
+            if (i + e < n) static_cast<T*>(p)[i + e] = at[e];
+    }
+    /// Takes `next` in at the end and gives what stood at the front.
+    __device__ T shift(T next) {
+        const T front = at[0];
+#pragma unroll
+        for (int e = 0; e + 1 < count; ++e) at[e] = at[e + 1];
+        at[count - 1] = next;
+        return front;
     }
 };
 
-template <class Op, int n, class T>
-__global__ void backward(FormulaArgs a) {
-    const int64_t i = int64_t(blockIdx.x) * threads + threadIdx.x;
+/// Kernel::at(operands, results) for every element. The formula stands in the code Kernel::copies times; packs move
+/// through it.
+template <class Kernel, class T>
+__global__ void sweep(FormulaArgs a) {
+    constexpr int in = Kernel::operands, out = Kernel::results;
+    const int64_t i = (int64_t(blockIdx.x) * threads + threadIdx.x) * Pack<T>::count;
     if (i >= a.n) return;
-    const Saved<T, n> s(a, i);
-    store(s.g * partial<0>(Op{}, s.x, s.y), a.out[0], i);
-    if constexpr (n > 1) store(s.g * partial<1>(Op{}, s.x, s.y), a.out[1], i);
-    if constexpr (n > 2) store(s.g * partial<2>(Op{}, s.x, s.y), a.out[2], i);
+    Pack<T> x[in], y[out] = {};
+#pragma unroll
+    for (int k = 0; k < in; ++k)
+        x[k] = Pack<T>::load(a.in[k], i, a.n, T(k < Kernel::directions ? 1 : 0));
+#pragma unroll(Kernel::copies)
+    for (int e = 0; e < Pack<T>::count; ++e) {
+        Vec<T> operand[in], result[out];
+#pragma unroll
+        for (int k = 0; k < in; ++k) operand[k] = Vec<T>(x[k].shift(T(1)));
+        Kernel::at(operand, result);
+#pragma unroll
+        for (int k = 0; k < out; ++k) y[k].shift(result[k].v);
+    }
+#pragma unroll
+    for (int k = 0; k < out; ++k) y[k].store(a.out[k], i, a.n);
 }
 
-template <class Op, int n, class T>
-__global__ void second_order(FormulaArgs a) {
-    const int64_t i = int64_t(blockIdx.x) * threads + threadIdx.x;
-    if (i >= a.n) return;
-    const Saved<T, n> s(a, i);
-    Vec<T> c[n];
-    for (int k = 0; k < n; ++k) c[k] = load<T>(a.in[2 + n + k], i, T(0));
-    store(directional(Op{}, s.x, s.y, c), a.out[0], i);
-    store(s.g * second<0>(Op{}, s.x, s.y, c).d, a.out[1], i);
-    if constexpr (n > 1) store(s.g * second<1>(Op{}, s.x, s.y, c).d, a.out[2], i);
-    if constexpr (n > 2) store(s.g * second<2>(Op{}, s.x, s.y, c).d, a.out[3], i);
-}
+/// Short ones side by side, as each step of one waits for the one before.
+template <class Op, int n, int cost>
+struct Forward {
+    static constexpr int operands = n, results = 1, directions = n, copies = cost <= 10 ? 4 : 1;
+    template <class T>
+    __device__ static void at(const Vec<T> (&x)[n], Vec<T> (&y)[1]) {
+        y[0] = apply(Op{}, x);
+    }
+};
 
-template <auto kernel>
-void launch(const FormulaArgs& a) {
-    if (a.n > 0) kernel<<<unsigned((a.n + threads - 1) / threads), threads>>>(a);
-}
+/// g, x₀…, y as the derivatives take them.
+template <class T, int n>
+struct Saved {
+    Vec<T> g, x[n], y;
+    __device__ explicit Saved(const Vec<T>* in) : g(in[0]), y(in[1 + n]) {
+        for (int k = 0; k < n; ++k) x[k] = in[1 + k];
+    }
+};
 
 template <class Op, int n>
+struct Backward {
+    static constexpr int operands = n + 2, results = n, directions = operands, copies = 1;
+    template <class T>
+    __device__ static void at(const Vec<T> (&in)[n + 2], Vec<T> (&out)[n]) {
+        const Saved<T, n> s(in);
+        out[0] = s.g * partial<0>(Op{}, s.x, s.y);
+        if constexpr (n > 1) out[1] = s.g * partial<1>(Op{}, s.x, s.y);
+        if constexpr (n > 2) out[2] = s.g * partial<2>(Op{}, s.x, s.y);
+    }
+};
+
+template <class Op, int n>
+struct Second {
+    static constexpr int operands = 2 * n + 2, results = n + 1, directions = n + 2, copies = 1;
+    template <class T>
+    __device__ static void at(const Vec<T> (&in)[operands], Vec<T> (&out)[results]) {
+        const Saved<T, n> s(in);
+        Vec<T> c[n];
+        for (int k = 0; k < n; ++k) c[k] = in[directions + k];
+        out[0] = directional(Op{}, s.x, s.y, c);
+        out[1] = s.g * second<0>(Op{}, s.x, s.y, c).d;
+        if constexpr (n > 1) out[2] = s.g * second<1>(Op{}, s.x, s.y, c).d;
+        if constexpr (n > 2) out[3] = s.g * second<2>(Op{}, s.x, s.y, c).d;
+    }
+};
+
+template <class Kernel, class T>
+void launch(const FormulaArgs& a) {
+    constexpr int64_t block = threads * Pack<T>::count;
+    if (a.n > 0) sweep<Kernel, T><<<unsigned((a.n + block - 1) / block), threads>>>(a);
+}
+
+template <class Op, int n, int cost>
 constexpr Formula row(const char* name) {
+    using F = Forward<Op, n, cost>;
+    using B = Backward<Op, n>;
+    using S = Second<Op, n>;
     return {name,
             n,
-            {launch<forward<Op, n, float>>, launch<forward<Op, n, double>>},
-            {launch<backward<Op, n, float>>, launch<backward<Op, n, double>>},
-            {launch<second_order<Op, n, float>>, launch<second_order<Op, n, double>>}};
+            {launch<F, float>, launch<F, double>},
+            {launch<B, float>, launch<B, double>},
+            {launch<S, float>, launch<S, double>}};
 }
 
 const Formula list[] = {
 #define FUNCTION(...)
-#define POINTWISE(name, type, arity, ...) row<formula::type, arity>(#name),
+#define POINTWISE(name, type, arity, family, parameters, latex, domain, cost) \
+    row<formula::type, arity, cost>(#name),
 #include "engine/ops/ops.def"
 #undef POINTWISE
 #undef FUNCTION

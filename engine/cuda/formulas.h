@@ -3,10 +3,12 @@
 
 #include <cstdint>
 
+#include "engine/export.h"
+
 namespace mercer::cuda {
 
-/// Pointers into device memory; n elements each. in: x₀… | g, x₀…, y | g, x₀…, y, c₀…; null where
-/// not needed or wanted.
+/// Pointers into device memory, of 16-byte alignment; n elements each. in: x₀… | g, x₀…, y | g, x₀…, y, c₀…;
+/// null where the formula needs none.
 struct FormulaArgs {
     const void* in[10];
     void* out[5];
@@ -22,6 +24,6 @@ struct Formula {
 };
 
 /// Every pointwise operation of ops.def, `count` of them.
-const Formula* formulas(int* count);
+MERCER_API const Formula* formulas(int* count);
 
 }  // namespace mercer::cuda
