@@ -182,7 +182,7 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     const bool b_stays = x.n * plan.kc * size <= l2 / 2;
     plan.least = plan.by_columns ? (plan.a_once ? plan.unit : plan.most)
                  : b_stays       ? plan.unit
-                                 : plan.most / 2;
+                                 : plan.most / 4;
     plan.least = std::min(plan.least, plan.most);
     return plan;
 }

@@ -73,8 +73,7 @@ void micro(const Tile<T>& tile) {
         __builtin_prefetch(ahead0 + line_elements, 0, 2);
         if (copies > 0) {
             --copies;
-            MERCER_UNROLL for (int64_t j = line_elements; j < tile_columns<T>; j += line_elements)
-                __builtin_prefetch(ahead0 + j, 0, 2);
+            __builtin_prefetch(ahead0 + tile_columns<T> - 1, 0, 2);  // in a third line, if unaligned
             MERCER_UNROLL for (int j = 0; j < tile_vectors; ++j) {
                 V::load(from + j * w).store(to + j * w);
             }
