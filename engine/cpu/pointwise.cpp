@@ -87,6 +87,8 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     for (size_t k = 0; k < out.size(); ++k)
         stream = stream && reinterpret_cast<uintptr_t>(out_base[k]) % 64 == 0 &&
                  std::find(base.begin(), inputs_end, out_base[k]) == inputs_end;
+    // Arithmetic of some length keeps the processor from looking far ahead by itself; short formulas it would only hold up.
+    const bool ahead = stream && cost > 2;
     const auto locate = [&](int64_t row, int64_t col, const void** inputs, void** outputs) {
         int64_t at[Walk::max_operands];
         walk.locate(row, at);
@@ -102,7 +104,7 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
         void* outputs[Walk::max_operands];
         locate(row, col, inputs, outputs);
         kernel({rows, n, inputs, row_stride.data(), col_stride.data(), outputs,
-                row_stride[operands], state, stream});
+                row_stride[operands], state, stream, ahead});
     };
 
     if (is_thin) {
@@ -135,7 +137,7 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
                                     size_t(std::min(done, n - done) * size * element));
                     inputs[k] = to;
                 }
-                kernel({1, n * size, inputs, no_rows, steps, outputs, 0, state, stream});
+                kernel({1, n * size, inputs, no_rows, steps, outputs, 0, state, stream, ahead});
             });
     }
     if (rows == 1 && cols <= piece) return block(0, 1, 0, cols);

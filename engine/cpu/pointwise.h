@@ -17,8 +17,9 @@ struct PointwiseArgs {
     const int64_t* in_col;
     void* const* out;  // dense, row after row; null where not wanted
     int64_t out_row;
-    const void* state;  // a map's captures
-    bool stream;        // store past the caches; rows of outputs start at multiples of 64 bytes
+    const void* state;   // a map's captures
+    bool stream;         // store past the caches; rows of outputs start at multiples of 64 bytes
+    bool ahead = false;  // and ask for operands in advance
 };
 
 using PointwiseFn = void (*)(const PointwiseArgs&);

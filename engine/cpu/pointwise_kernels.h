@@ -63,16 +63,15 @@ MERCER_INLINE void for_rows(const cpu::PointwiseArgs& a, Body body) {
     }
 }
 
-/// Elements (1 KiB) by which long runs ask for their operands in advance: arithmetic of some length keeps the
-/// processor from looking that far ahead by itself.
+/// Elements (1 KiB) by which long runs may ask for their operands in advance.
 template <class T>
 inline constexpr int64_t fetch_ahead = 1024 / int64_t(sizeof(T));
 
 /// Writes value_j(load) for every register of the run to out[j][c…], j < results; load(k) is
 /// operand k.
 template <class T, int results, int n, class Values>
-MERCER_INLINE void sweep(const Row<T, n>& row, int64_t count, bool stream, T* const (&out)[results],
-                         Values values) {
+MERCER_INLINE void sweep(const Row<T, n>& row, int64_t count, bool stream, bool ahead,
+                         T* const (&out)[results], Values values) {
     constexpr int lanes = Vec<T>::lanes, run = int(512 / sizeof(T));
     // Parts of lines that go past the caches to several places in turns, the more so where these agree in their low 12 bits,
     // are slow (AVX2 on Zen 3: over twice as long): each place gets a run of lines.
@@ -83,7 +82,7 @@ MERCER_INLINE void sweep(const Row<T, n>& row, int64_t count, bool stream, T* co
     for (; c + lanes <= count; c += lanes) {
         values(
             [&](int k) MERCER_STEP {
-                if (lanes > 1 && stream) row.prefetch(k, c + fetch_ahead<T>);
+                if (lanes > 1 && ahead) row.prefetch(k, c + fetch_ahead<T>);
                 return row.load(k, c);
             },
             y);
@@ -119,7 +118,7 @@ template <class T, int n, class Value>
 MERCER_INLINE void sweep_one(const cpu::PointwiseArgs& a, int j, const Row<T, n>& row, int64_t r,
                              int64_t c, int64_t count, Value value) {
     T* const out[1] = {place<T>(a, j, r, c)};
-    sweep<T, 1>(row, count, a.stream, out,
+    sweep<T, 1>(row, count, a.stream, a.ahead, out,
                 [&](auto load, Vec<T>(&y)[1]) MERCER_STEP { y[0] = value(load); });
 }
 
@@ -178,7 +177,7 @@ MERCER_FLATTEN void pointwise_backward(const cpu::PointwiseArgs& a) {
         if (all) {
             T* out[n];
             for (int j = 0; j < n; ++j) out[j] = place<T>(a, j, r, c);
-            return sweep<T, n>(row, count, a.stream, out,
+            return sweep<T, n>(row, count, a.stream, a.ahead, out,
                                [&](auto load, Vec<T>(&d)[n]) MERCER_STEP {
                                    const Saved<Op, n, T> s(load);
                                    d[0] = s.g * partial<0>(op, s.x, s.y);
