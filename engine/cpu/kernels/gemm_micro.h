@@ -73,7 +73,8 @@ void micro(const Tile<T>& tile) {
         __builtin_prefetch(ahead0 + line_elements, 0, 2);
         if (copies > 0) {
             --copies;
-            __builtin_prefetch(ahead0 + tile_columns<T> - 1, 0, 2);  // in a third line, if unaligned
+            if constexpr (tile_columns<T> > line_elements)  // in a third line, if unaligned
+                __builtin_prefetch(ahead0 + tile_columns<T> - 1, 0, 2);
             MERCER_UNROLL for (int j = 0; j < tile_vectors; ++j) {
                 V::load(from + j * w).store(to + j * w);
             }
