@@ -56,7 +56,6 @@ public:
         if (from_) this->add(&Cholesky::copy, 0, first_[1], end);
         for (int64_t s = 0; s + 1 < blocks; ++s) {
             below(s, first_[s + 1], first_[s + 2]);
-            this->add(&Cholesky::factor, s + 1, 0, 1);
             below(s, first_[s + 2], end);
         }
         return this->run_tasks();
@@ -108,6 +107,8 @@ private:
                                    a_.row, true);
         }
         reach(i, 2 * s + 2);
+        // At once: a thread that took that as its next task would wait for this one.
+        if (i + 1 == first_[s + 2]) factor(s + 1, 0);
     }
 
     MatrixView<T> a_;
@@ -120,7 +121,9 @@ private:
 template <class T>
 int64_t cholesky(int64_t n, const T* a, T* lower) {
     if (n > factor_block)
-        return Cholesky<T>(n, {lower, n, 1}, a, depth / factor_block, n <= depth).run();
+        return Cholesky<T>(n, {lower, n, 1}, a,
+                           std::clamp<int64_t>(n / 256, 1, depth / factor_block), n <= depth)
+            .run();
     copy_rows(0, n, n, a, lower);
     return factor_unit<T>(n, {lower, n, 1});
 }

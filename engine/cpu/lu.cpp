@@ -69,9 +69,7 @@ public:
         this->add(&Lu::factor, 0, 0, 1);
         for (int64_t s = 0; s + 1 < blocks; ++s) {
             this->add(&Lu::pack, s, 0, pieces(s));
-            this->add(&Lu::update, s, first_[s + 1], first_[s + 2]);
-            this->add(&Lu::factor, s + 1, 0, 1);
-            this->add(&Lu::update, s, first_[s + 2], all);
+            this->add(&Lu::update, s, first_[s + 1], all);
             this->add(&Lu::exchange, s, 0, first_[s]);
         }
         this->add(&Lu::exchange, blocks - 1, 0, first_[blocks - 1]);
@@ -118,6 +116,8 @@ private:
                 multiply_panel(gemm_kernels<T>(), rows(s, i), std::min(nr, n - c), k, strips(s, i),
                                panels + c * k, at(end(s) + i * piece, j * unit + c), row_, true);
         reach(j, 2 * s + 2);
+        // At once: a thread that took that as its next task would wait for this one.
+        if (j + 1 == first_[s + 2]) factor(s + 1, 0);
     }
 
     /// The rows of what is finished, as block s was exchanged.
