@@ -88,8 +88,10 @@ void lu_solve(int64_t n, int64_t k, const T* factors, const int64_t* pivots, boo
 
 template <class T>
 void lu_inverse(int64_t n, const T* factors, const int64_t* pivots, T* inverse) {
-    std::fill_n(inverse, n * n, T(0));
-    for (int64_t i = 0; i < n; ++i) inverse[i * (n + 1)] = T(1);
+    parallel_for(n, grain_for(n), [&](int64_t begin, int64_t end) {
+        std::fill(inverse + begin * n, inverse + end * n, T(0));
+        for (; begin < end; ++begin) inverse[begin * (n + 1)] = T(1);
+    });
     solve_triangular<T>(n, n, {factors, n, 1}, true, true, {inverse, n, 1}, true);
     solve_triangular<T>(n, n, {factors, n, 1}, false, false, {inverse, n, 1}, false);
     // a⁻¹ = (U⁻¹L⁻¹)P: what stands in column i belongs where P takes row i from.

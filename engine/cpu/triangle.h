@@ -117,12 +117,8 @@ public:
         const int64_t apart = n_ * table_.nr;
         for (int64_t step = first / factor_block; step < blocks(); ++step) {
             const Block b = block(step);
-            for (int64_t p = first / depth * depth; p < b.solved; p += depth)
-                for (int64_t j = 0; j < count; ++j)
-                    multiply_panel(table_, b.rows, width, std::min(depth, b.solved - p),
-                                   packed_ + b.at + p * b.rows,
-                                   panels + j * apart + (b.from + p) * width,
-                                   panels + j * apart + b.first * width, width, true);
+            for (int64_t p = first; p < b.solved; p = p / depth * depth + depth)
+                for (int64_t j = 0; j < count; ++j) meet(b, p, panels + j * apart, width);
             substitute(b, panels + b.first * width, width, count, apart);
         }
     }
@@ -158,6 +154,17 @@ private:
         int64_t first, rows, from, solved;  // its rows, and the columns that meet what is solved
         int64_t at;                         // where it is packed
     };
+    /// The piece that row p of what is solved is in, from there on: what is before is zero.
+    void meet(const Block& b, int64_t p, T* x, int64_t width) const {
+        const int64_t skipped = p % depth, steps = std::min(depth, b.solved - p + skipped);
+        const T* const strips = packed_ + b.at + (p - skipped) * b.rows;
+        for (int64_t i = 0, rows = b.rows; i < b.rows; i += rows) {
+            if (skipped) rows = strip_rows(table_.mr, b.rows - i);
+            multiply_panel(table_, rows, width, steps - skipped,
+                           strips + i * steps + skipped * rows, x + (b.from + p) * width,
+                           x + (b.first + i) * width, width, true);
+        }
+    }
     /// Within a block, whose first row is at `rows` in the first of the panels.
     void substitute(const Block& b, T* rows, int64_t width, int64_t count, int64_t apart) const {
         // An upper triangle is a lower one, walked from its end.
