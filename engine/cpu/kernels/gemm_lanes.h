@@ -156,18 +156,16 @@ template <class T, int count>
 MERCER_INLINE void join_sums(Lanes<T>* sum, T* out) {
     using V = Vec<T>;
     constexpr int w = V::lanes;
+    MERCER_UNROLL for (int e = 0; e < count; ++e)
+        MERCER_UNROLL for (int h = lane_parts<T> / 2; h >= 1; h /= 2)
+            MERCER_UNROLL for (int q = 0; q < h; ++q) sum[e][q] = sum[e][q] + sum[e][q + h];
+    if constexpr (count == 1) {
+        *out = across<SumOp>(sum[0][0]);
+        return;
+    }
     MERCER_UNROLL for (int e = 0; e < count; e += w) {
         V r[w];
-        MERCER_UNROLL for (int x = 0; x < w; ++x) {
-            if (e + x >= count) {
-                r[x] = V(T(0));
-                continue;
-            }
-            V* const s = sum[e + x];
-            MERCER_UNROLL for (int h = lane_parts<T> / 2; h >= 1; h /= 2)
-                MERCER_UNROLL for (int q = 0; q < h; ++q) s[q] = s[q] + s[q + h];
-            r[x] = s[0];
-        }
+        MERCER_UNROLL for (int x = 0; x < w; ++x) r[x] = e + x < count ? sum[e + x][0] : V(T(0));
         join_lanes(r).store(out + e);
     }
 }
@@ -239,6 +237,7 @@ MERCER_INLINE void for_each_group(int64_t n, F f) {
 template <class T>
 void multiply_lanes(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b, T* c,
                     int64_t c_row, int64_t c_col, bool accumulate) {
+    if (n == 1) return lane_rows<T, 1>(m, n, k, a, a_row, b, c, c_row, c_col, accumulate);
     for_each_group(n, [&](int j, int count) {
         with_constant<lane_columns>(count, [&](auto columns) MERCER_STEP {
             lane_rows<T, columns.value>(m, n, k, a, a_row, b + j * sum_lanes<T>, c + j * c_col,
