@@ -52,16 +52,15 @@ void Inverse::vjp(Vjp<X>& c) {
     c.give(0, -matmul(matmul(yt, c.g()), yt));
 }
 
-/// Ā = V (diag(λ̄) + sym(F ∘ VᵀV̄)) Vᵀ, F_ij = 1/(λ_j − λ_i) off the diagonal, 0 on it (Giles 2008, section 3.1).
+/// Ā = V (diag(λ̄) + S) Vᵀ, S = sym(F ∘ M), M = VᵀV̄, F_ij = 1/(λ_j − λ_i) off the diagonal (Giles 2008, section 3.1): F is
+/// skew, so that S_ij = (M_ij − M_ji) / (2λ_j − 2λ_i).
 template <class X>
 void Eigh::vjp(Vjp<X>& c) {
-    const X values = c.out(0), v = c.out(1);
-    const int64_t n = v.size(-1);
+    const X v = c.out(1);
     if (!c.g(1).defined()) return c.give(0, matmul(v * unsqueeze(c.g(0), -2), transpose(v)));
-    const X eye(Tensor::eye(n, n, v.dtype()));
-    const X f = (1.0 - eye) / (unsqueeze(values, -2) - unsqueeze(values, -1) + eye);
-    const X w = f * matmul(transpose(v), c.g(1));
-    X inner = (w + transpose(w)) * 0.5;
+    const X twice = c.out(0) * 2.0, m = matmul(transpose(v), c.g(1));
+    const X eye(Tensor::eye(v.size(-1), -1, v.dtype()));
+    X inner = (m - transpose(m)) / (unsqueeze(twice, -2) - unsqueeze(twice, -1) + eye);
     if (c.g(0).defined()) inner = eye * unsqueeze(c.g(0), -1) + inner;
     c.give(0, matmul(matmul(v, inner), transpose(v)));
 }
