@@ -81,8 +81,10 @@ private:
         T* const x = a_ + k * apart_;
         for (int64_t s = 0; s < t; ++s)
             factor_[s] = -w_[s * row_ + k], factor_[t + s] = -v_[s * row_ + k];
-        kernels_.add_rows(t, k + 1, v_, row_, factor_, x);
-        kernels_.add_rows(t, k + 1, w_, row_, factor_ + t, x);
+        if (t > 0) {
+            kernels_.add_rows(t, k + 1, v_, row_, factor_, x);
+            kernels_.add_rows(t, k + 1, w_, row_, factor_ + t, x);
+        }
         d_[k] = x[k];
         if (k == 0) return;
         T *const v = v_ + t * row_, *const w = w_ + t * row_;
@@ -104,11 +106,13 @@ private:
         v[k - 1] = x[k - 1] = T(1);
         // w = tau (A v − V Wᵀv − W Vᵀv), and less its part along v.
         symmetric_times(k, a_, apart_, v, w, parts_);
-        dots(t, k, w_, row_, v, factor_);
-        dots(t, k, v_, row_, v, factor_ + t);
-        for (int64_t s = 0; s < 2 * t; ++s) factor_[s] = -factor_[s];
-        kernels_.add_rows(t, k, v_, row_, factor_, w);
-        kernels_.add_rows(t, k, w_, row_, factor_ + t, w);
+        if (t > 0) {
+            dots(t, k, w_, row_, v, factor_);
+            dots(t, k, v_, row_, v, factor_ + t);
+            for (int64_t s = 0; s < 2 * t; ++s) factor_[s] = -factor_[s];
+            kernels_.add_rows(t, k, v_, row_, factor_, w);
+            kernels_.add_rows(t, k, w_, row_, factor_ + t, w);
+        }
         T along = 0;
         dots(1, k, w, 0, v, &along);
         along *= T(-0.5) * tau * tau;
