@@ -15,17 +15,17 @@ class Blocks {
 protected:
     static constexpr int64_t unit = factor_block;
 
-    /// n columns in blocks of `width` units, fewer at the end, so that all threads have something to do. All units have come
-    /// as far as `stage`. At most `tasks` for each block, and once more as many. `alone`: by this thread, since the caller is
-    /// a task itself, or for what is too small to share.
-    Blocks(int64_t n, int64_t width, int64_t tasks, int64_t stage, bool alone)
+    /// n columns in blocks of `width` units, the first, for which others wait, of `start`, and fewer at the end, so that all
+    /// threads have something to do. All units have come as far as `stage`. At most `tasks` for each block, and once more as
+    /// many. `alone`: by this thread, since the caller is a task itself, or for what is too small to share.
+    Blocks(int64_t n, int64_t start, int64_t width, int64_t tasks, int64_t stage, bool alone)
         : n_(n), units_(divide_up(n, unit)), alone_(alone) {
         stage_ = scratch_.take<std::atomic<int64_t>>(units_);
         for (int64_t i = 0; i < units_; ++i) std::construct_at(stage_ + i, stage);
         first_ = scratch_.take<int64_t>(units_ + 1);
         for (int64_t at = 0; at < units_; at = first_[blocks_]) {
             first_[blocks_++] = at;
-            first_[blocks_] = at + std::clamp<int64_t>((units_ - at) / 2, 1, width);
+            first_[blocks_] = at + std::clamp<int64_t>((units_ - at) / 2, 1, at ? width : start);
         }
         tasks_ = scratch_.take<Task>(tasks * (blocks_ + 1));
         for (T*& room : rooms_) room = scratch_.take<T>(width * width * unit * unit / 2);

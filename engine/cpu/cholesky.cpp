@@ -37,7 +37,7 @@ class Cholesky : Blocks<T, Cholesky<T>> {
 public:
     /// The lower triangle of `a` from that of `from` (n×n, contiguous), or from its own.
     Cholesky(int64_t n, MatrixView<T> a, const T* from, int64_t width, bool alone)
-        : Base(n, width, 2 * divide_up(n, unit) + 1, from ? untouched : 0, alone),
+        : Base(n, width, width, 2 * divide_up(n, unit) + 1, from ? untouched : 0, alone),
           a_(a),
           from_(from) {
         for (T*& panels : panels_)

@@ -52,7 +52,8 @@ class Lu : Blocks<T, Lu<T>> {
 public:
     /// m × n in place, m ≥ n.
     Lu(int64_t m, int64_t n, T* a, int64_t row, int64_t* pivots, int64_t width, bool alone)
-        : Base(n, width, divide_up(n, unit) + divide_up(m, piece) + 1, 0, alone),
+        : Base(n, divide_up(width, 2), width, divide_up(n, unit) + divide_up(m, piece) + 1, 0,
+               alone),
           m_(m),
           row_(row),
           a_(a),
