@@ -269,7 +269,7 @@ Spec read_spec(const std::filesystem::path& path) {
         spec.json = Json::parse(bytes, note_repeated(spec.repeated));
         return spec;
     } catch (const Json::exception& error) {
-        throw FormatError("eval", "'" + path.string() + "' is no JSON: " + error.what());
+        throw FormatError("eval", "'", path.string(), "' is no JSON: ", error.what());
     }
 }
 

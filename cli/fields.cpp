@@ -6,7 +6,7 @@
 namespace mercer::cli {
 
 void refuse(const std::string& field, const std::string& what) {
-    throw FormatError("eval", printable(field) + ": " + printable(what));
+    throw FormatError("eval", printable(field), ": ", printable(what));
 }
 
 const Json& object(const Json& entry, const char* field) {

@@ -102,8 +102,8 @@ const Callable& find_operation(std::string_view name) {
         if (c.info->name == name) return c;
         names.push_back(c.info->name);
     }
-    throw ValueError("call",
-                     "no operation is called '" + printable(name) + "'" + suggestion(name, names));
+    throw ValueError("call", "no operation is called '", printable(name), "'",
+                     suggestion(name, names));
 }
 
 void print_ops(bool json) {

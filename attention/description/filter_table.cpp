@@ -9,8 +9,7 @@ namespace {
 // Pairs [n, 2] of blocks.
 Filter blocks_of(int64_t rows, int64_t columns, const Tensor& seen) {
     if (seen.dtype() != DType::i64 || seen.rank() != 2 || seen.size(1) != 2)
-        throw ShapeError("blocks", "the pairs of blocks are i64 [n, 2], not " +
-                                       to_string(seen.dtype(), seen.shape()));
+        throw ShapeError("blocks", "the pairs of blocks are i64 [n, 2], not ", seen);
     const std::vector<int64_t> flat = seen.to_vector<int64_t>();
     std::vector<std::pair<int64_t, int64_t>> pairs;
     for (size_t i = 0; i < flat.size(); i += 2) pairs.emplace_back(flat[i], flat[i + 1]);
@@ -22,9 +21,8 @@ class Mask : public FilterRule {
 public:
     explicit Mask(const Tensor& seen) : seen_(seen.contiguous()) {
         if (seen.dtype() != DType::boolean || seen.rank() < 2 || seen.rank() > 4)
-            throw ShapeError("mask",
-                             "a mask is bool [Tq, Tk], [B, Tq, Tk] or [B, H, Tq, Tk], not " +
-                                 to_string(seen.dtype(), seen.shape()));
+            throw ShapeError("mask", "a mask is bool [Tq, Tk], [B, Tq, Tk] or [B, H, Tq, Tk], not ",
+                             seen);
         queries_ = seen.size(-2), keys_ = seen.size(-1);
         if (seen.rank() > 2) batches_ = seen.size(0);
         if (seen.rank() > 3) heads_ = seen.size(1);
@@ -37,9 +35,8 @@ public:
     void check(const FilterExtent& of) const override {
         if (of.queries != queries_ || of.keys != keys_ ||
             (batches_ != 1 && batches_ != of.batches) || (heads_ != 1 && heads_ != of.heads))
-            throw ShapeError("mask",
-                             "the mask " + to_string(seen_.shape()) + " is not for scores " +
-                                 to_string(Shape{of.batches, of.heads, of.queries, of.keys}));
+            throw ShapeError("mask", "the mask ", seen_.shape(), " is not for scores ",
+                             Shape{of.batches, of.heads, of.queries, of.keys});
     }
     bool by_batch() const override { return batches_ > 1; }
     bool by_head() const override { return heads_ > 1; }

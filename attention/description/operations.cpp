@@ -61,8 +61,8 @@ Var count(int64_t n) { return Tensor::scalar(n, DType::i64); }
 
 Tensor visible_pairs(const Var& q, const Var& k, const Filter& filter) {
     if (q.rank() < 2 || k.rank() < 2)
-        throw ShapeError("visible", "queries " + to_string(q.shape()) + " and keys " +
-                                        to_string(k.shape()) + " need two axes or more");
+        throw ShapeError("visible", "queries ", q.shape(), " and keys ", k.shape(),
+                         " need two axes or more");
     Shape scores = q.shape();
     scores[q.rank() - 1] = k.size(-2);
     if (!filter.rule()) return Tensor::full(scores, 1, DType::boolean);
@@ -86,11 +86,10 @@ std::vector<Var> call_smoother(const Callable& operation, const Operands& operan
     const auto operand = [&](const char* name) -> const Var& {
         const auto at = operands.find(name);
         if (at == operands.end())
-            throw ValueError(operation.info->name,
-                             "argument '" + std::string(name) + "' is missing");
+            throw ValueError(operation.info->name, "argument '", name, "' is missing");
         if (at->second.size() != 1)
-            throw ValueError(operation.info->name,
-                             "argument '" + std::string(name) + "' is one tensor, not a list");
+            throw ValueError(operation.info->name, "argument '", name,
+                             "' is one tensor, not a list");
         return at->second.front();
     };
     const Var &q = operand("q"), &k = operand("k");

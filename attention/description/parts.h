@@ -45,8 +45,8 @@ const Row& named(std::span<const Row> rows, const char* kind, std::string_view n
         names.push_back(row.name);
         all += (all.empty() ? "" : ", ") + std::string(row.name);
     }
-    throw ValueError(kind, "'" + std::string(name) + "' is unknown" + suggestion(name, names) +
-                               " (there are " + all + ")");
+    throw ValueError(kind, "'", name, "' is unknown", suggestion(name, names), " (there are ", all,
+                     ")");
 }
 
 /// The operations of attention. Those on options (invoke is null) are called by call_smoother().

@@ -8,8 +8,8 @@ using Offset = PositionOffset;
 
 Position alibi_of(const Var& slopes, int64_t heads, Offset offset, bool causal) {
     if (slopes.defined() && heads != 1)
-        throw ValueError("alibi", "slopes " + to_string(slopes.shape()) + " and heads " +
-                                      std::to_string(heads) + "; give one of them");
+        throw ValueError("alibi", "slopes ", slopes.shape(), " and heads ", heads,
+                         "; give one of them");
     return Alibi{slopes.defined() ? slopes : Var(alibi_slopes(heads)), offset, causal};
 }
 Position symmetric_of(const Var& encoding, const Var& weight, Offset offset) {

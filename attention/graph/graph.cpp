@@ -52,12 +52,12 @@ Graph::Graph(const Tensor& offsets, const Tensor& sources) {
 }
 
 Graph Graph::from_edges(const Tensor& sources, const Tensor& targets, int64_t nodes) {
-    if (nodes < 0) throw ValueError("graph", "the number of nodes is " + std::to_string(nodes));
+    if (nodes < 0) throw ValueError("graph", "the number of nodes is ", nodes);
     const Tensor from = checked_ids("graph", "sources", sources, nodes),
                  to = checked_ids("graph", "targets", targets, nodes);
     if (from.count() != to.count())
-        throw ShapeError("graph", "sources " + to_string(from.shape()) + " and targets " +
-                                      to_string(to.shape()) + " must have one entry for each edge");
+        throw ShapeError("graph", "sources ", from.shape(), " and targets ", to.shape(),
+                         " must have one entry for each edge");
     const auto [offsets, columns, order] = coo_to_csr(to, from, nodes);
     return Graph(std::make_shared<const Lists>(offsets, columns, order));
 }

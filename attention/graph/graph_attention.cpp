@@ -44,21 +44,20 @@ void attention::check_graph_attention(const Var& h, const Var& attention_source,
                                       const Var& attention_target, const Graph& graph,
                                       const GraphAttentionOptions& options) {
     if (h.rank() != 3 || h.size(0) != graph.nodes())
-        throw ShapeError(name, "h must be (nodes, heads, width) with " +
-                                   std::to_string(graph.nodes()) + " nodes, got " +
-                                   to_string(h.shape()));
+        throw ShapeError(name, "h must be (nodes, heads, width) with ", graph.nodes(),
+                         " nodes, got ", h.shape());
     const std::pair<const char*, const Var&> rows[] = {{"attention_source", attention_source},
                                                        {"attention_target", attention_target}};
     for (const auto& [what, a] : rows) {
         if (!(a.shape() == Shape{h.size(1), h.size(2)}))
-            throw ShapeError(name, std::string(what) + " " + to_string(a.shape()) +
-                                       " must be (heads, width) of h " + to_string(h.shape()));
+            throw ShapeError(name, what, " ", a.shape(), " must be (heads, width) of h ",
+                             h.shape());
         require_floating_pair(name, h.value(), a.value(), "h", what);
     }
     if (!std::isfinite(options.slope))
-        throw ValueError(name, "slope must be a finite number, got " + shown(options.slope));
+        throw ValueError(name, "slope must be a finite number, got ", shown(options.slope));
     if (const double rate = options.dropout.rate; !(rate >= 0 && rate < 1))
-        throw ValueError(name, "dropout.rate must be in [0, 1), got " + shown(rate));
+        throw ValueError(name, "dropout.rate must be in [0, 1), got ", shown(rate));
 }
 
 Var graph_attention(const Var& h, const Var& attention_source, const Var& attention_target,

@@ -48,12 +48,10 @@ struct Data {
 
     Data(const Tensor& points, const Tensor& values) {
         if (points.rank() != 2 || values.rank() != 2 || points.size(0) != values.size(0))
-            throw ShapeError("leave_one_out", "points " + to_string(points.shape()) +
-                                                  " and values " + to_string(values.shape()) +
-                                                  " should be [n, d] and [n, D]");
+            throw ShapeError("leave_one_out", "points ", points.shape(), " and values ",
+                             values.shape(), " should be [n, d] and [n, D]");
         if (points.size(0) < 2)
-            throw ValueError("leave_one_out",
-                             std::to_string(points.size(0)) + " points; give two or more");
+            throw ValueError("leave_one_out", points.size(0), " points; give two or more");
         x = cast(points, DType::f64);
         y = cast(values, DType::f64);
         if (!all(isfinite(x)).item<bool>() || !all(isfinite(y)).item<bool>())
@@ -97,8 +95,8 @@ struct Data {
 void require_slope(Profile profile) {
     if (profile == Profile::boxcar || profile == Profile::constant)
         throw ValueError("learn_bandwidth",
-                         std::string(profile == Profile::boxcar ? "the boxcar" : "a constant") +
-                             " kernel has no slope in its bandwidth; use choose_bandwidth()");
+                         (profile == Profile::boxcar ? "the boxcar" : "a constant"),
+                         " kernel has no slope in its bandwidth; use choose_bandwidth()");
 }
 
 // The least of f between a and b, where f falls and then rises.
@@ -149,10 +147,9 @@ std::vector<double> logarithmic_grid(const Data& data, const BandwidthOptions& o
         if (!(high > 0)) high = std::max(most, low);
     }
     if (o.points < 1 || o.refinements < 0 || low > high)
-        throw ValueError("choose_bandwidth",
-                         "the grid needs a point or more and low <= high, got " +
-                             std::to_string(o.points) + " points from " + shown(low * data.unit) +
-                             " to " + shown(high * data.unit));
+        throw ValueError("choose_bandwidth", "the grid needs a point or more and low <= high, got ",
+                         o.points, " points from ", shown(low * data.unit), " to ",
+                         shown(high * data.unit));
     const double first = std::log(low), step = std::log(high / low);
     std::vector<double> grid;
     grid.reserve(size_t(o.points));
@@ -209,8 +206,8 @@ LearnedBandwidth learn_bandwidth(const Tensor& x, const Tensor& y, double start,
     const CalledAs called("learn_bandwidth");
     require_slope(profile);
     if (!(start > 0))
-        throw ValueError("learn_bandwidth",
-                         "the start is " + shown(start) + "; give a positive bandwidth");
+        throw ValueError("learn_bandwidth", "the start is ", shown(start),
+                         "; give a positive bandwidth");
     const Data data(x, y);
     Tensor log_h = Tensor::scalar(std::log(data.in_units(start)), DType::f64);
     Tensor* const parameters[] = {&log_h};

@@ -138,15 +138,14 @@ FilterExtent extent(const Shape& queries, int64_t keys) {
 
 Tensor visible(const Filter& filter, const Shape& scores) {
     const int rank = scores.rank();
-    if (rank < 2)
-        throw ShapeError("visible", "scores " + to_string(scores) + " need two axes or more");
+    if (rank < 2) throw ShapeError("visible", "scores ", scores, " need two axes or more");
     const int64_t queries = scores[rank - 2], keys = scores[rank - 1];
     const FilterRule* rule = filter.rule();
     if (!rule) return Tensor::full({1, 1}, 1, DType::boolean);
     const bool batched = rule->by_batch() && rank > 2, headed = rule->by_head() && rank > 3;
     if ((rule->by_batch() || rule->by_head()) && rank > 4)
-        throw ShapeError("visible", "the filter looks at batch entries or heads; scores " +
-                                        to_string(scores) + " should be [B, H, Tq, Tk]");
+        throw ShapeError("visible", "the filter looks at batch entries or heads; scores ", scores,
+                         " should be [B, H, Tq, Tk]");
     rule->check(extent(scores, keys));
     Shape shape = scores;
     for (int a = 0; a < rank - 2; ++a) shape[a] = 1;

@@ -67,10 +67,9 @@ struct Band : Unchecked {
     }
     void check(const FilterExtent& of) const {
         if (same && of.queries != of.keys)
-            throw ShapeError("causal", std::to_string(of.queries) + " queries and " +
-                                           std::to_string(of.keys) +
-                                           " keys: say the alignment, causal(0) for the first or "
-                                           "causal(keys − queries) for the last");
+            throw ShapeError("causal", of.queries, " queries and ", of.keys,
+                             " keys: say the alignment, causal(0) for the first or "
+                             "causal(keys − queries) for the last");
     }
 };
 
@@ -95,12 +94,11 @@ struct Padding {
     Interval operator()(int64_t b, int64_t) const { return {0, lengths[size_t(b)]}; }
     void check(const FilterExtent& of) const {
         if (int64_t(lengths.size()) != of.batches)
-            throw ShapeError("padding", std::to_string(lengths.size()) + " lengths for " +
-                                            std::to_string(of.batches) + " batch entries");
+            throw ShapeError("padding", lengths.size(), " lengths for ", of.batches,
+                             " batch entries");
         for (int64_t n : lengths)
             if (n > of.keys)
-                throw ShapeError("padding", "a length of " + std::to_string(n) + " for " +
-                                                std::to_string(of.keys) + " keys");
+                throw ShapeError("padding", "a length of ", n, " for ", of.keys, " keys");
     }
 };
 
@@ -113,10 +111,8 @@ struct Packed : Unchecked {
     }
     void check(const FilterExtent& of) const {
         if (query_ends.back() != of.queries || key_offsets.back() != of.keys)
-            throw ShapeError("packed", "the offsets end at " + std::to_string(query_ends.back()) +
-                                           " queries and " + std::to_string(key_offsets.back()) +
-                                           " keys, there are " + std::to_string(of.queries) +
-                                           " and " + std::to_string(of.keys));
+            throw ShapeError("packed", "the offsets end at ", query_ends.back(), " queries and ",
+                             key_offsets.back(), " keys, there are ", of.queries, " and ", of.keys);
     }
 };
 
@@ -126,8 +122,7 @@ Filter intervals(Row row) {
 }
 
 void require_positive(const char* name, int64_t n, const char* what) {
-    if (n < 1)
-        throw ValueError(name, std::string(what) + " is " + std::to_string(n) + "; give 1 or more");
+    if (n < 1) throw ValueError(name, what, " is ", n, "; give 1 or more");
 }
 
 std::vector<int64_t> offsets_of(const Tensor& t) {
@@ -172,7 +167,7 @@ Filter padding(const Tensor& lengths) {
     Padding rows;
     rows.lengths = index_list("padding", lengths);
     for (int64_t n : rows.lengths)
-        if (n < 0) throw ValueError("padding", "a length of " + std::to_string(n));
+        if (n < 0) throw ValueError("padding", "a length of ", n);
     return intervals(std::move(rows));
 }
 Filter packed(const Tensor& offsets) { return packed(offsets, offsets); }
@@ -182,9 +177,8 @@ Filter packed(const Tensor& query_offsets, const Tensor& key_offsets) {
     rows.query_ends.erase(rows.query_ends.begin());
     rows.key_offsets = offsets_of(key_offsets);
     if (rows.key_offsets.size() != rows.query_ends.size() + 1)
-        throw ShapeError("packed", std::to_string(rows.query_ends.size()) +
-                                       " sequences of queries, " +
-                                       std::to_string(rows.key_offsets.size() - 1) + " of keys");
+        throw ShapeError("packed", rows.query_ends.size(), " sequences of queries, ",
+                         rows.key_offsets.size() - 1, " of keys");
     return intervals(std::move(rows));
 }
 

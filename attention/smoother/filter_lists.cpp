@@ -80,12 +80,9 @@ public:
     }
     void check(const FilterExtent& of) const override {
         if (int64_t(rows_.size()) != of.queries + 1)
-            throw ShapeError("graph", std::to_string(rows_.size() - 1) + " rows for " +
-                                          std::to_string(of.queries) + " queries");
+            throw ShapeError("graph", rows_.size() - 1, " rows for ", of.queries, " queries");
         for (int64_t j : columns_)
-            if (j >= of.keys)
-                throw ShapeError("graph", "column " + std::to_string(j) + " of " +
-                                              std::to_string(of.keys) + " keys");
+            if (j >= of.keys) throw ShapeError("graph", "column ", j, " of ", of.keys, " keys");
     }
 
 private:
@@ -148,16 +145,14 @@ private:
 }  // namespace
 
 Filter strided_summary(int64_t l) {
-    if (l < 1)
-        throw ValueError("strided", "the stride is " + std::to_string(l) + "; give 1 or more");
+    if (l < 1) throw ValueError("strided", "the stride is ", l, "; give 1 or more");
     return Filter(std::make_shared<StridedSummary>(l));
 }
 
 Filter fixed_summary(int64_t l, int64_t c, int64_t sub_blocks) {
     if (c < 1 || sub_blocks < 1 || c > l / sub_blocks)
-        throw ValueError("fixed", std::to_string(sub_blocks) + " sub-blocks of " +
-                                      std::to_string(c) + " columns do not fit a block of " +
-                                      std::to_string(l));
+        throw ValueError("fixed", sub_blocks, " sub-blocks of ", c,
+                         " columns do not fit a block of ", l);
     return Filter(std::make_shared<FixedSummary>(l, c, sub_blocks));
 }
 
@@ -177,20 +172,18 @@ Filter graph(const Tensor& row_offsets, const Tensor& columns) {
     std::vector<int64_t> rows = index_list("graph", row_offsets), at = index_list("graph", columns);
     if (rows.empty() || rows.front() != 0 || rows.back() != int64_t(at.size()) ||
         !std::is_sorted(rows.begin(), rows.end()))
-        throw ValueError("graph", "row offsets ascend from 0 to the number of columns, " +
-                                      std::to_string(at.size()));
+        throw ValueError("graph", "row offsets ascend from 0 to the number of columns, ",
+                         at.size());
     for (size_t i = 0; i + 1 < rows.size(); ++i)
         for (int64_t n = rows[i]; n < rows[i + 1]; ++n)
             if (at[size_t(n)] < 0 || (n > rows[i] && at[size_t(n)] <= at[size_t(n) - 1]))
-                throw ValueError("graph", "the columns of row " + std::to_string(i) +
-                                              " do not ascend from 0 on");
+                throw ValueError("graph", "the columns of row ", i, " do not ascend from 0 on");
     return Filter(std::make_shared<Graph>(std::move(rows), std::move(at)));
 }
 
 Filter blocks(int64_t rows, int64_t columns, std::span<const std::pair<int64_t, int64_t>> seen) {
     if (rows < 1 || columns < 1)
-        throw ValueError("blocks", "blocks of " + std::to_string(rows) + " × " +
-                                       std::to_string(columns) + "; give 1 or more of each");
+        throw ValueError("blocks", "blocks of ", rows, " × ", columns, "; give 1 or more of each");
     std::vector<std::pair<int64_t, int64_t>> sorted(seen.begin(), seen.end());
     std::sort(sorted.begin(), sorted.end());
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());

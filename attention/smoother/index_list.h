@@ -11,7 +11,7 @@ namespace mercer {
 
 inline std::vector<int64_t> index_list(const char* operation, const Tensor& t) {
     if (t.dtype() != DType::i64 || t.rank() != 1)
-        throw DTypeError(operation, "needs an i64 vector, got " + to_string(t.dtype(), t.shape()));
+        throw DTypeError(operation, "needs an i64 vector, got ", t);
     return t.to_vector<int64_t>();
 }
 

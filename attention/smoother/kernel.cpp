@@ -81,9 +81,7 @@ Kernel linear() {
     return k;
 }
 Kernel polynomial(int degree, double offset, double scale) {
-    if (degree < 1)
-        throw ValueError("polynomial",
-                         "the degree is " + std::to_string(degree) + "; give 1 or more");
+    if (degree < 1) throw ValueError("polynomial", "the degree is ", degree, "; give 1 or more");
     if (degree == 2)
         return {.name = "polynomial",
                 .formula =

@@ -22,8 +22,8 @@ Tensor with_heads(const Tensor& x, const Filter& filter) {
     if (s.rank() == 3) return reshape(x, {s[0], 1, s[1], s[2]});
     if (s.rank() == 4) return x;
     if (filter.rule() && (filter.rule()->by_batch() || filter.rule()->by_head()))
-        throw ShapeError("probe_rows", "the filter looks at batch entries or heads; " +
-                                           to_string(s) + " should be [B, H, T, d]");
+        throw ShapeError("probe_rows", "the filter looks at batch entries or heads; ", s,
+                         " should be [B, H, T, d]");
     int64_t entries = 1;
     for (int a = 0; a < s.rank() - 2; ++a) entries *= s[a];
     return reshape(x, {entries, 1, s[s.rank() - 2], s[s.rank() - 1]});
@@ -50,9 +50,8 @@ RowProbes probe_rows(const Tensor& q, const Tensor& k, const Filter& filter) {
     bool fits = q.rank() >= 2 && q.rank() == k.rank() && q.size(-1) == k.size(-1);
     for (int a = 0; fits && a < q.rank() - 2; ++a) fits = q.size(a) == k.size(a);
     if (!fits)
-        throw ShapeError("probe_rows", "queries " + to_string(q.shape()) + " and keys " +
-                                           to_string(k.shape()) +
-                                           " need the same leading axes and the same width");
+        throw ShapeError("probe_rows", "queries ", q.shape(), " and keys ", k.shape(),
+                         " need the same leading axes and the same width");
     const Tensor qs = with_heads(q, filter), ks = with_heads(k, filter);
     const int64_t queries = q.size(-2), keys = k.size(-2);
     if (filter.rule()) filter.rule()->check(extent(qs.shape(), keys));

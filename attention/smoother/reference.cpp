@@ -36,9 +36,8 @@ Var norms(const Var& x) { return sum(square(x), {-1}, true); }  // ‖x‖²: [B
 
 void check_shapes(const Var& q, const Var& k) {
     if (q.rank() < 2 || k.rank() < 2 || q.shape().back() != k.shape().back())
-        throw ShapeError("attend", "queries " + to_string(q.shape()) + " and keys " +
-                                       to_string(k.shape()) +
-                                       " need two axes or more and the same width");
+        throw ShapeError("attend", "queries ", q.shape(), " and keys ", k.shape(),
+                         " need two axes or more and the same width");
 }
 
 /// In one chain, as the fused smoother sums: how many keys or columns there are does not show.
@@ -50,8 +49,8 @@ Var scores(const Var& q, const Var& k, const Kernel& kernel) {
     if (kernel.score == Kernel::Score::difference) return sum(square(column - row), {-1});
     const Var& w = kernel.parameters.front();
     if (w.rank() != 1 || w.count() != q.shape().back())
-        throw ShapeError(kernel.name, "the weights " + to_string(w.shape()) + " should be (" +
-                                          std::to_string(q.shape().back()) + ")");
+        throw ShapeError(kernel.name, "the weights ", w.shape(), " should be (", q.shape().back(),
+                         ")");
     return sum(tanh(column + row) * w, {-1});
 }
 
@@ -68,8 +67,8 @@ Var formula_values(const Positioned& at, const Kernel& kernel) {
     const Var values = kernel.formula(q.shape().back())(std::move(x)), term = at.term();
     if (!term.defined()) return values;
     if (kernel.direct)
-        throw ValueError("attend", std::string("the kernel ") + kernel.name +
-                                       " gives weights; this position scheme adds to log weights");
+        throw ValueError("attend", "the kernel ", kernel.name,
+                         " gives weights; this position scheme adds to log weights");
     return values + term;
 }
 
@@ -175,9 +174,8 @@ Weights weights(const Positioned& placed, const SmootherOptions& options) {
 Var measures_of(const Weights& x, const SmootherOptions& options) {
     const Kind kind = options.normaliser.kind;
     if (options.kernel.direct || (kind != Kind::automatic && kind != Kind::softmax))
-        throw ValueError("attend_measured",
-                         std::string("the kernel ") + options.kernel.name +
-                             " and its normaliser: log Σe^z and the entropy are those of softmax");
+        throw ValueError("attend_measured", "the kernel ", options.kernel.name,
+                         " and its normaliser: log Σe^z and the entropy are those of softmax");
     const DType dtype = x.z.dtype();
     const bool hides = x.mask.defined();
     const Var z = hides ? where(x.mask, x.z, number(-infinity, dtype)) : x.z,
@@ -232,9 +230,8 @@ Positioned placed(const Var& q, const Var& k, const SmootherOptions& options) {
     require_floating_pair("attend", q.value(), k.value(), "queries", "keys");
     const Var keys = for_heads_of(q, k);
     if (q.rank() < 2 || k.rank() < 2 || q.size(-1) != k.size(-1))
-        throw ShapeError("attend", "queries " + to_string(q.shape()) + " and keys " +
-                                       to_string(k.shape()) +
-                                       " need two axes or more, and the same width");
+        throw ShapeError("attend", "queries ", q.shape(), " and keys ", k.shape(),
+                         " need two axes or more, and the same width");
     cpu::broadcast_shape("attend", cpu::batch_shape(q.shape()), cpu::batch_shape(keys.shape()));
     return place(options.position, q, keys);
 }
@@ -243,8 +240,8 @@ std::vector<Var> attend_placed(const Positioned& at, const Var& v, const Smoothe
                                bool measures, RowsOf rows) {
     require_floating_pair("attend", at.q.value(), v.value(), "queries", "values");
     if (v.rank() < 2 || at.k.rank() < 2 || v.size(-2) != at.k.size(-2))
-        throw ShapeError("attend", "keys " + to_string(at.k.shape()) + " and values " +
-                                       to_string(v.shape()) + " differ in length");
+        throw ShapeError("attend", "keys ", at.k.shape(), " and values ", v.shape(),
+                         " differ in length");
     const auto [keys, bad_keys] = cleaned(at.k);
     const auto [values, bad_values] = cleaned(for_heads_of(at.q, v));
     Positioned clean = at;
@@ -272,9 +269,9 @@ void check_normaliser(const Kernel& kernel, const Normaliser& normaliser) {
         throw ValueError("attend", "entmax needs its alpha; use entmax_weights(alpha)");
     const bool divides = normaliser.kind == Kind::division;
     if (normaliser.kind == Kind::automatic || divides == kernel.direct) return;
-    throw ValueError("attend", std::string("the kernel ") + kernel.name +
-                                   (kernel.direct ? " gives weights: they are divided by their sum"
-                                                  : " gives log weights, which are not divided"));
+    throw ValueError("attend", "the kernel ", kernel.name,
+                     (kernel.direct ? " gives weights: they are divided by their sum"
+                                    : " gives log weights, which are not divided"));
 }
 
 Var formula_parameter(const Kernel& kernel, const Var& p, DType dtype) {
@@ -285,9 +282,8 @@ Var formula_parameter(const Kernel& kernel, const Var& p, DType dtype) {
     const double least = dtype == DType::f64 ? std::numeric_limits<double>::min()
                                              : double(std::numeric_limits<float>::min());
     if (const double h = p.item<double>(); kernel.squared && !(h * h >= least))
-        throw ValueError(kernel.name, "the square of the bandwidth " + shown(h) +
-                                          " is outside the range of " +
-                                          std::string(name_of(dtype)) + "; scale the points");
+        throw ValueError(kernel.name, "the square of the bandwidth ", shown(h),
+                         " is outside the range of ", name_of(dtype), "; scale the points");
     return reshape(cast(p, dtype), {});
 }
 
@@ -295,8 +291,7 @@ Var formula_parameter(const Kernel& kernel, const Var& p, DType dtype) {
 
 Var log_weights(const Var& q, const Var& k, const SmootherOptions& options) {
     if (options.kernel.direct)
-        throw ValueError("log_weights",
-                         std::string("the kernel ") + options.kernel.name + " gives weights");
+        throw ValueError("log_weights", "the kernel ", options.kernel.name, " gives weights");
     const auto [at, z, finite] = pairs_of(attention::placed(q, k, options), options.kernel);
     const Tensor mask = mask_of(attention::filter_of(at, options), z);
     return mask.defined() ? where(mask, z, number(-infinity, z.dtype())) : z;

@@ -109,9 +109,8 @@ Lbfgs::Result Lbfgs::step(std::span<Tensor* const> parameters,
     LinePoint now = here();
     result.gradient = largest(now.gradient);
     if (!std::isfinite(now.f) || !std::isfinite(result.gradient))
-        throw NumericalError(name, "the loss is ", std::to_string(now.f), ", the largest gradient ",
-                             std::to_string(result.gradient),
-                             "; start from parameters where both are finite");
+        throw NumericalError(name, "the loss is ", now.f, ", the largest gradient ",
+                             result.gradient, "; start from parameters where both are finite");
     if (result.gradient <= options_.gradient_tolerance) result.outcome = Outcome::converged;
     while (result.outcome == Outcome::iterations && result.iterations < options_.iterations) {
         Tensor d = direction(now.gradient);
@@ -185,8 +184,8 @@ void Lbfgs::restore(const NamedTensors& state) {
         const Tensor y = reader.tensor("y." + k, s);
         const double product = dot(s, y);
         if (!(product > 0))
-            throw ValueError(name, "'s.", k, "' of the state times its y is ",
-                             std::to_string(product), ", expected more than 0");
+            throw ValueError(name, "'s.", k, "' of the state times its y is ", product,
+                             ", expected more than 0");
         history.push_back({s, y, product});
     }
     reader.finish();

@@ -353,8 +353,7 @@ bool gemm_by_openblas() {
         const char* text = std::getenv("MERCER_GEMM");
         if (!text || std::strcmp(text, "mercer") == 0) return false;
         if (std::strcmp(text, "openblas") == 0) return true;
-        throw ValueError("matmul",
-                         "MERCER_GEMM must be mercer or openblas, got '" + std::string(text) + "'");
+        throw ValueError("matmul", "MERCER_GEMM must be mercer or openblas, got '", text, "'");
     }();
     return chosen;
 }

@@ -45,9 +45,8 @@ void gemm_openblas(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, Matri
                    MatrixView<T> c, bool accumulate) {
     if (m <= 0 || n <= 0) return;
     if (std::max({m, n, k}) > INT_MAX)
-        throw ValueError("matmul", "MERCER_GEMM=openblas takes sizes below 2^31, got m " +
-                                       std::to_string(m) + ", n " + std::to_string(n) + ", k " +
-                                       std::to_string(k));
+        throw ValueError("matmul", "MERCER_GEMM=openblas takes sizes below 2^31, got m ", m, ", n ",
+                         n, ", k ", k);
     Scratch scratch;
     const bool in_place = c.col == 1 && c.row >= n && c.row <= INT_MAX;
     const MatrixView<T> to = in_place ? c : MatrixView<T>{scratch.take<T>(m * n), n, 1};

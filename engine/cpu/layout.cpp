@@ -52,9 +52,7 @@ Strides broadcast_strides(const char* operation, const Shape& from, const Stride
         fits = from[i] == to[lead + i] || from[i] == 1;
         out[lead + i] = from[i] == 1 ? 0 : strides[i];
     }
-    if (!fits)
-        throw ShapeError(operation,
-                         "shape " + to_string(from) + " does not broadcast to " + to_string(to));
+    if (!fits) throw ShapeError(operation, "shape ", from, " does not broadcast to ", to);
     return out;
 }
 
@@ -65,9 +63,8 @@ Shape broadcast_shape(const char* operation, const Shape& a, const Shape& b) {
         const int ia = i - (rank - a.rank()), ib = i - (rank - b.rank());
         const int64_t sa = ia < 0 ? 1 : a[ia], sb = ib < 0 ? 1 : b[ib];
         if (sa != sb && sa != 1 && sb != 1)
-            throw ShapeError(operation,
-                             "shapes do not broadcast: " + to_string(a) + " with " + to_string(b) +
-                                 "; sizes must be equal or 1 along each axis from the last");
+            throw ShapeError(operation, "shapes do not broadcast: ", a, " with ", b,
+                             "; sizes must be equal or 1 along each axis from the last");
         out[i] = sa == 1 ? sb : sa;
     }
     return out;

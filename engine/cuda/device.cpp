@@ -14,7 +14,7 @@ namespace {
 
 void check(cudaError_t status, const char* what) {
     if (status != cudaSuccess)
-        throw DeviceError("cuda", std::string(what) + " failed: " + cudaGetErrorString(status));
+        throw DeviceError("cuda", what, " failed: ", cudaGetErrorString(status));
 }
 
 class DeviceBlock {
@@ -36,7 +36,7 @@ const Formula& find(std::string_view name) {
     const Formula* list = formulas(&n);
     for (int i = 0; i < n; ++i)
         if (list[i].name == name) return list[i];
-    throw ValueError("cuda", "no pointwise operation is called '" + std::string(name) + "'");
+    throw ValueError("cuda", "no pointwise operation is called '", name, "'");
 }
 
 // Moves operands there, runs, and moves `outputs` results back.
@@ -50,8 +50,7 @@ PointwiseGradients run(const Launch (&kernel)[2], std::span<const Tensor> in, si
     for (size_t k = 0; k < in.size(); ++k) {
         if (!in[k].defined()) continue;
         if (!(in[k].shape() == like.shape()) || in[k].dtype() != like.dtype())
-            throw ShapeError("cuda", "operands differ: " + to_string(in[k].shape()) + " and " +
-                                         to_string(like.shape()));
+            throw ShapeError("cuda", "operands differ: ", in[k].shape(), " and ", like.shape());
         const Tensor dense = in[k].contiguous();
         check(cudaMemcpy(blocks.emplace_back(bytes).data(), dense.raw(), bytes,
                          cudaMemcpyHostToDevice),

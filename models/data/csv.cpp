@@ -28,8 +28,7 @@ struct Reader {
     int64_t line = 1;
 
     [[noreturn]] void fail(size_t column, const std::string& what) const {
-        throw FormatError("csv", name + ", line " + std::to_string(line) + ", column " +
-                                     std::to_string(column + 1) + ": " + what);
+        throw FormatError("csv", name, ", line ", line, ", column ", column + 1, ": ", what);
     }
 
     bool done() const { return at >= text.size(); }
@@ -125,14 +124,14 @@ size_t Csv::column(std::string_view name) const {
         if (i < most) known += (i ? ", " : "") + in_quotes(header_[i]);
         if (header_[i] != name) continue;
         if (found)
-            throw FormatError("csv", name_ + ", line 1: found two columns called " +
-                                         in_quotes(name) + ", expected one");
+            throw FormatError("csv", name_, ", line 1: found two columns called ", in_quotes(name),
+                              ", expected one");
         found = i;
     }
     if (found) return *found;
     if (header_.size() > most) known += " and " + std::to_string(header_.size() - most) + " more";
-    throw FormatError("csv", name_ + ", line 1: found the columns " + known +
-                                 ", expected one called " + in_quotes(name));
+    throw FormatError("csv", name_, ", line 1: found the columns ", known, ", expected one called ",
+                      in_quotes(name));
 }
 
 double Csv::number(size_t row, size_t column) const {
@@ -146,10 +145,9 @@ double Csv::number(size_t row, size_t column) const {
 }
 
 void Csv::refuse(size_t row, size_t column, const std::string& expected) const {
-    throw FormatError("csv", name_ + ", line " + std::to_string(rows_[row].line) + ", column " +
-                                 std::to_string(column + 1) + " (" + printable(header_[column]) +
-                                 "): found " + in_quotes(text(row, column)) + ", expected " +
-                                 expected);
+    throw FormatError("csv", name_, ", line ", rows_[row].line, ", column ", column + 1, " (",
+                      printable(header_[column]), "): found ", in_quotes(text(row, column)),
+                      ", expected ", expected);
 }
 
 }  // namespace mercer

@@ -42,8 +42,8 @@ MonthlySeries read_monthly(const Csv& csv) {
             csv.refuse(row, value, "0 or a magnitude from 1e-100 to 1e100; choose another unit");
     }
     if (series.time.empty())
-        throw FormatError(
-            "csv", csv.name() + ": found no row below the header, expected one for each month");
+        throw FormatError("csv", csv.name(),
+                          ": found no row below the header, expected one for each month");
     return series;
 }
 
@@ -75,8 +75,7 @@ MonthlySeries airline_series() {
 
 Split random_split(int64_t n, Key key) {
     if (n < 10)
-        throw ValueError("random_split",
-                         std::to_string(n) + " points cannot be split 80/10/10; give 10 or more");
+        throw ValueError("random_split", n, " points cannot be split 80/10/10; give 10 or more");
     const auto order = permutation(key, n).to_vector<int64_t>();
     const auto train = std::lround(0.8 * double(n)), validation = std::lround(0.1 * double(n));
     const auto part = [&](int64_t first, int64_t last) {

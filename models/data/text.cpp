@@ -32,16 +32,15 @@ size_t character(std::string_view text) {
 std::string read_text(std::string_view operation, const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     if (!file)
-        throw IoError(operation,
-                      printable(path.string()) +
-                          ": the file cannot be opened; check that it exists and may be read");
+        throw IoError(operation, printable(path.string()),
+                      ": the file cannot be opened; check that it exists and may be read");
     std::string text;
     std::array<char, 1 << 16> part;
     while (file.read(part.data(), part.size()), file.gcount() > 0)
         text.append(part.data(), size_t(file.gcount()));
     if (file.bad())
-        throw IoError(operation,
-                      printable(path.string()) + ": reading failed; give a file that can be read");
+        throw IoError(operation, printable(path.string()),
+                      ": reading failed; give a file that can be read");
     return text;
 }
 

@@ -10,8 +10,7 @@ namespace {
 
 int64_t checked(int64_t width, int64_t heads) {
     if (heads < 1 || width % heads != 0)
-        throw ValueError("attention", std::to_string(heads) + " heads do not divide a width of " +
-                                          std::to_string(width));
+        throw ValueError("attention", heads, " heads do not divide a width of ", width);
     return width;
 }
 
@@ -35,8 +34,8 @@ Attention::Attention(int64_t width, int64_t heads, SmootherOptions smoother, Key
     if (source != width && (options.symmetric || encoded))
         throw ValueError("attention",
                          "one matrix for both sides, and positions added to both, need states of "
-                         "the width " +
-                             std::to_string(width) + ", not " + std::to_string(source));
+                         "the width ",
+                         width, ", not ", source);
     if (options.source > 0 && options.position.scheme == PositionOptions::Scheme::transformer_xl)
         throw ValueError("attention",
                          "Transformer-XL's distances are to a memory, not to another sequence");
@@ -52,15 +51,13 @@ Var Attention::split_heads(const Var& x) const {
 
 Attention::Operands Attention::operands(const Binding& at, const Var& x, const Var& s) const {
     if (x.rank() < 2 || x.rank() > 3 || s.rank() != x.rank())
-        throw ShapeError("attention", "states " + to_string(x.shape()) + " and " +
-                                          to_string(s.shape()) +
-                                          " should both be [n, width], or [B, n, width]");
+        throw ShapeError("attention", "states ", x.shape(), " and ", s.shape(),
+                         " should both be [n, width], or [B, n, width]");
     const int64_t queries = x.size(-2), keys = s.size(-2),
                   first = options.source > 0 ? 0 : keys - queries;
     if (first < 0)
-        throw ShapeError("attention", std::to_string(queries) + " queries end with only " +
-                                          std::to_string(keys) +
-                                          " keys; for another sequence say its width as `source`");
+        throw ShapeError("attention", queries, " queries end with only ", keys,
+                         " keys; for another sequence say its width as `source`");
     Operands out = projected(at, x, s, first, 0);
     out.smoother = smoother_at(at, queries, keys, first, x.dtype());
     return out;
@@ -106,8 +103,8 @@ Tensor Attention::decode(const Tensor& x, KeyValueCache& cache) const {
     if (options.source > 0)
         throw ValueError("attention", "decoding is of a layer's own tokens, not another sequence");
     if (x.rank() < 2 || x.rank() > 3)
-        throw ShapeError("attention", "states " + to_string(x.shape()) +
-                                          " should be [n, width] or [B, n, width]");
+        throw ShapeError("attention", "states ", x.shape(),
+                         " should be [n, width] or [B, n, width]");
     const Binding constants;
     const int64_t first = cache.length(), n = x.size(-2);
     Operands o = projected(constants, x, x, first, first);

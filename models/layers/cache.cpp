@@ -33,12 +33,11 @@ void check(const char* what, const Tensor& all, const Tensor& x, int64_t length)
     for (const int axis : {0, 1, 3}) fits = fits && (length == 0 || x.size(axis) == all.size(axis));
     if (!fits)
         throw ShapeError(
-            name,
-            std::string(what) + " " + to_string(x.shape()) + " should be [B, H, n, d]" +
-                (length > 0 ? ", as those before: " + to_string(all.shape()) : std::string()));
+            name, what, " ", x.shape(), " should be [B, H, n, d]",
+            (length > 0 ? ", as those before: " + to_string(all.shape()) : std::string()));
     if (length > 0 && x.dtype() != all.dtype())
-        throw DTypeError(name, std::string(what) + " are " + std::string(name_of(x.dtype())) +
-                                   ", those before " + std::string(name_of(all.dtype())));
+        throw DTypeError(name, what, " are ", name_of(x.dtype()), ", those before ",
+                         name_of(all.dtype()));
 }
 
 }  // namespace
@@ -47,8 +46,7 @@ std::pair<Tensor, Tensor> KeyValueCache::append(const Tensor& k, const Tensor& v
     check("keys", keys_, k, length_);
     check("values", values_, v, length_);
     if (k.size(-2) != v.size(-2))
-        throw ShapeError(name, "keys " + to_string(k.shape()) + " and values " +
-                                   to_string(v.shape()) + " differ in length");
+        throw ShapeError(name, "keys ", k.shape(), " and values ", v.shape(), " differ in length");
     if (length_ == 0) keys_ = values_ = Tensor();
     std::pair<Tensor, Tensor> all{appended(keys_, k, length_), appended(values_, v, length_)};
     length_ += k.size(-2);
@@ -56,9 +54,7 @@ std::pair<Tensor, Tensor> KeyValueCache::append(const Tensor& k, const Tensor& v
 }
 
 void KeyValueCache::truncate(int64_t n) {
-    if (n < 0 || n > length_)
-        throw ValueError(name, "cannot keep " + std::to_string(n) + " of " +
-                                   std::to_string(length_) + " tokens");
+    if (n < 0 || n > length_) throw ValueError(name, "cannot keep ", n, " of ", length_, " tokens");
     length_ = n;
 }
 

@@ -18,9 +18,8 @@ Tensor glorot(Key key, int64_t rows, int64_t columns) {
 GraphAttention::GraphAttention(int64_t in, int64_t width, const GraphLayerOptions& o, Key key)
     : options(o) {
     if (in < 1 || width < 1 || o.heads < 1)
-        throw ValueError("graph_attention", "in, width and heads must be 1 or more, got " +
-                                                std::to_string(in) + ", " + std::to_string(width) +
-                                                " and " + std::to_string(o.heads));
+        throw ValueError("graph_attention", "in, width and heads must be 1 or more, got ", in, ", ",
+                         width, " and ", o.heads);
     weight = glorot(key.split(0), in, o.heads * width);
     source = glorot(key.split(1), o.heads, width);
     target = glorot(key.split(2), o.heads, width);

@@ -9,8 +9,8 @@ namespace mercer {
 
 void Parameters::add(std::string name, Tensor& parameter) {
     if (std::ranges::find(names_, name) != names_.end())
-        throw ValueError("parameters",
-                         "there are two called " + name + "; give each layer a prefix of its own");
+        throw ValueError("parameters", "there are two called ", name,
+                         "; give each layer a prefix of its own");
     names_.push_back(std::move(name));
     tensors_.push_back(&parameter);
 }
@@ -33,9 +33,8 @@ std::vector<Tensor> Parameters::snapshot() const {
 
 void Parameters::restore(std::span<const Tensor> snapshot) const {
     if (snapshot.size() != tensors_.size())
-        throw ShapeError("parameters", "the snapshot holds " + std::to_string(snapshot.size()) +
-                                           " tensors, the model " +
-                                           std::to_string(tensors_.size()));
+        throw ShapeError("parameters", "the snapshot holds ", snapshot.size(),
+                         " tensors, the model ", tensors_.size());
     for (size_t i = 0; i < tensors_.size(); ++i) snapshot[i].copy_to(*tensors_[i]);
 }
 
@@ -43,8 +42,7 @@ Binding::Binding(const Parameters& parameters, std::span<const Var> vars)
     : vars_(vars.begin(), vars.end()) {
     const auto tensors = parameters.tensors();
     if (vars.size() != tensors.size())
-        throw ShapeError("binding", std::to_string(vars.size()) + " values for " +
-                                        std::to_string(tensors.size()) + " parameters");
+        throw ShapeError("binding", vars.size(), " values for ", tensors.size(), " parameters");
     for (size_t i = 0; i < tensors.size(); ++i) places_.emplace(tensors[i], i);
 }
 

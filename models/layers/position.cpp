@@ -46,9 +46,8 @@ bool PositionLayer::is_image() const {
 
 std::pair<int64_t, int64_t> PositionLayer::image(int64_t first, int64_t n) const {
     if (first != 0 || n % options.columns != 0)
-        throw ShapeError("position", std::to_string(n) + " tokens from place " +
-                                         std::to_string(first) + " on are no image with " +
-                                         std::to_string(options.columns) + " columns");
+        throw ShapeError("position", n, " tokens from place ", first, " on are no image with ",
+                         options.columns, " columns");
     return {n / options.columns, options.columns};
 }
 
@@ -63,9 +62,8 @@ Var PositionLayer::encoding(const Binding& at, int64_t first, int64_t n, DType d
     }
     if (options.scheme != Scheme::learned) return sinusoids(first, n);
     if (first + n > options.length)
-        throw ShapeError("position", "tokens up to " + std::to_string(first + n) + ", a table of " +
-                                         std::to_string(options.length) +
-                                         " places; learn a longer one");
+        throw ShapeError("position", "tokens up to ", first + n, ", a table of ", options.length,
+                         " places; learn a longer one");
     return slice(at(table), 0, first, first + n);
 }
 

@@ -101,8 +101,7 @@ double ModelResult::test_sd() const {
 
 const ModelResult& Comparison::model(std::string_view id) const {
     const auto found = std::ranges::find(models, id, &ModelResult::id);
-    if (found == models.end())
-        throw ValueError("comparison", "no model is called " + std::string(id));
+    if (found == models.end()) throw ValueError("comparison", "no model is called ", id);
     return *found;
 }
 
@@ -119,8 +118,7 @@ int64_t usual_heads(const MonthlySeries& series) { return series.id == "co2" ? 8
 Comparison compare_models(const MonthlySeries& series, const ComparisonOptions& options,
                           const ComparisonProgress& progress) {
     const auto started = std::chrono::steady_clock::now();
-    if (options.seeds < 1)
-        throw ValueError("comparison", std::to_string(options.seeds) + " seeds; give 1 or more");
+    if (options.seeds < 1) throw ValueError("comparison", options.seeds, " seeds; give 1 or more");
     Comparer comparer{options, progress, {}, {}, {}};
     Comparison& result = comparer.result;
     result.series = series;
@@ -132,11 +130,10 @@ Comparison compare_models(const MonthlySeries& series, const ComparisonOptions& 
     for (const double t : comparer.time)
         months |= 1U << std::clamp<int>(int(12 * (t - std::floor(t))), 0, 11);
     if (const int count = std::popcount(months); count < 3)
-        throw ValueError("comparison",
-                         series.name + ": the months to train on are of " + std::to_string(count) +
-                             " month(s) of the year, which is too few to fit a season; give a "
-                             "series with 3 or more (" +
-                             series.provenance + ")");
+        throw ValueError("comparison", series.name, ": the months to train on are of ", count,
+                         " month(s) of the year, which is too few to fit a season; give a "
+                         "series with 3 or more (",
+                         series.provenance, ")");
 
     comparer.add_baselines();
     const std::string heads = std::to_string(options.heads) + " heads, kernel ";

@@ -10,8 +10,7 @@ namespace mercer {
 FitResult fit(const Parameters& parameters,
               const std::function<Evaluation(const Binding&)>& evaluate, const FitOptions& options,
               const Progress& progress) {
-    if (options.epochs < 1)
-        throw ValueError("fit", std::to_string(options.epochs) + " epochs; give 1 or more");
+    if (options.epochs < 1) throw ValueError("fit", options.epochs, " epochs; give 1 or more");
     FitResult result;
     std::vector<Tensor> best;
     Adam adam({.lr = options.lr});
@@ -23,8 +22,8 @@ FitResult fit(const Parameters& parameters,
         const Evaluation now = evaluate(at);
         const double loss = now.loss.item<double>();
         if (!std::isfinite(loss) || std::isnan(now.validation))
-            throw NumericalError("fit", "the loss of epoch " + std::to_string(epoch) +
-                                            " is not finite; lower the learning rate");
+            throw NumericalError("fit", "the loss of epoch ", epoch,
+                                 " is not finite; lower the learning rate");
         result.loss.push_back(loss);
         result.validation.push_back(now.validation);
         if (epoch == 0 || now.validation < result.validation[size_t(result.best_epoch)]) {

@@ -12,10 +12,10 @@ Var add_positions(const Var& f, const Var& t) {
     for (int axis = 1; fits && axis <= t.rank(); ++axis)
         fits = t.size(-axis) == f.size(-axis) || (axis > 2 && t.size(-axis) == 1);
     if (!fits)
-        throw ShapeError("add_positions",
-                         "positions " + (t.defined() ? to_string(t.shape()) : "absent") +
-                             " do not fit features " + to_string(f.shape()) +
-                             "; they need its last two sizes, and no other axes or all of them");
+        throw ShapeError("add_positions", "positions ",
+                         (t.defined() ? to_string(t.shape()) : "absent"), " do not fit features ",
+                         f.shape(),
+                         "; they need its last two sizes, and no other axes or all of them");
     const CalledAs called("add_positions");
     return f + t;
 }

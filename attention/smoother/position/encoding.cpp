@@ -32,10 +32,9 @@ Var sinusoidal_encoding(const Var& positions, int64_t width, DType dtype,
     constexpr const char* name = "sinusoidal_encoding";
     const bool fairseq = options.layout == EncodingLayout::fairseq;
     if (width % 2 || width < (fairseq ? 4 : 2))
-        throw ShapeError(name, "width " + std::to_string(width) + " must be even, " +
-                                   (fairseq ? "4 or more for this layout" : "2 or more"));
-    if (!is_floating(dtype))
-        throw DTypeError(name, "sines are f32 or f64, not " + std::string(name_of(dtype)));
+        throw ShapeError(name, "width ", width, " must be even, ",
+                         (fairseq ? "4 or more for this layout" : "2 or more"));
+    if (!is_floating(dtype)) throw DTypeError(name, "sines are f32 or f64, not ", name_of(dtype));
     constexpr int64_t rows = 1024;  // at a time, where no tape keeps their angles
     const int64_t length = positions.rank() == 1 ? positions.count() : 0;
     if (length <= rows || !positions.is_constant())
@@ -51,8 +50,7 @@ Var sinusoidal_encoding(const Var& positions, int64_t width, DType dtype,
 
 Tensor token_positions(const Tensor& visible) {
     if (visible.rank() < 1 || visible.dtype() != DType::boolean)
-        throw DTypeError("token_positions", "needs a bool mask [..., T], got " +
-                                                to_string(visible.dtype(), visible.shape()));
+        throw DTypeError("token_positions", "needs a bool mask [..., T], got ", visible);
     const Tensor rows = visible.contiguous();
     const bool* seen = rows.data<bool>();
     Tensor out = Tensor::empty(visible.shape(), DType::i64);

@@ -13,9 +13,8 @@ namespace mercer {
 Var grid_encoding(const Var& rows, const Var& columns) {
     const CalledAs called("grid_encoding");
     if (rows.rank() < 2 || columns.rank() != rows.rank() || rows.size(-1) != columns.size(-1))
-        throw ShapeError("grid_encoding", "rows " + to_string(rows.shape()) + " and columns " +
-                                              to_string(columns.shape()) +
-                                              " need two axes or more, as many, and one width");
+        throw ShapeError("grid_encoding", "rows ", rows.shape(), " and columns ", columns.shape(),
+                         " need two axes or more, as many, and one width");
     const Var sum = unsqueeze(rows, -2) + unsqueeze(columns, -3);  // [B…, height, width, D]
     Shape shape = sum.shape();
     shape[shape.rank() - 3] *= columns.size(-2);
@@ -29,9 +28,9 @@ Positioned place(const Grid& scheme, const Var& q, const Var& k) {
     require_parameter("grid", "columns", scheme.columns, 2, q, -1);
     const int64_t height = scheme.rows.size(-2), width = scheme.columns.size(-2);
     if (height * width != t.keys)
-        throw ShapeError("grid", "rows " + to_string(scheme.rows.shape()) + " and columns " +
-                                     to_string(scheme.columns.shape()) + " do not make up keys " +
-                                     to_string(k.shape()) + "; the length must be height·width");
+        throw ShapeError("grid", "rows ", scheme.rows.shape(), " and columns ",
+                         scheme.columns.shape(), " do not make up keys ", k.shape(),
+                         "; the length must be height·width");
     // [h_r, w_c] for every cell: the sum of both inner products is theirs. Both sides bear a half of the
     // 1/√d, so that they are one.
     const double root = std::pow(double(q.size(-1)), -0.25);

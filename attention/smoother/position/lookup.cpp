@@ -15,8 +15,8 @@ Distances distances_of(const char* operation, const Var& table, const PairLength
                        bool reversed) {
     const int64_t rows = table.size(-2);
     if (rows % 2 == 0)
-        throw ShapeError(operation, "table " + to_string(table.shape()) +
-                                        " needs an odd number 2c + 1 of rows, for −c to c");
+        throw ShapeError(operation, "table ", table.shape(),
+                         " needs an odd number 2c + 1 of rows, for −c to c");
     return {t.offset - rows / 2, true, reversed};
 }
 
@@ -43,7 +43,7 @@ Positioned place(const Lookup& scheme, const Var& q, const Var& k) {
 Var relative_values(const Lookup& scheme, const Var& weights) {
     constexpr const char* name = "relative_values";
     if (weights.rank() < 2)
-        throw ShapeError(name, "weights " + to_string(weights.shape()) + " need two axes or more");
+        throw ShapeError(name, "weights ", weights.shape(), " need two axes or more");
     const PairLengths t = pair_lengths(name, weights.size(-2), weights.size(-1), scheme.offset);
     require_parameter(name, "table of values", scheme.values, 2, weights, -1);
     const Distances at = distances_of(name, scheme.values, t, scheme.reversed);
@@ -56,14 +56,13 @@ Positioned place(const Skew& scheme, const Var& q, const Var& k) {
     require_parameter("skew", "table", scheme.table, 2, q, q.size(-1));
     const int64_t rows = scheme.table.size(-2);
     if (t.offset != t.keys - t.queries || t.offset < 0)
-        throw ShapeError("skew", "offset " + std::to_string(t.offset) + " for queries " +
-                                     to_string(q.shape()) + " and keys " + to_string(k.shape()) +
-                                     ": the last query must stand with the last key; lookup takes "
-                                     "any offset");
+        throw ShapeError("skew", "offset ", t.offset, " for queries ", q.shape(), " and keys ",
+                         k.shape(),
+                         ": the last query must stand with the last key; lookup takes "
+                         "any offset");
     if (rows < t.keys)
-        throw ShapeError("skew", "table " + to_string(scheme.table.shape()) +
-                                     " has fewer rows than " + std::to_string(t.keys) +
-                                     " keys; make it longer, or use lookup, which clips");
+        throw ShapeError("skew", "table ", scheme.table.shape(), " has fewer rows than ", t.keys,
+                         " keys; make it longer, or use lookup, which clips");
     Positioned out{q, k};
     out.relative = RelativeTerm{q, scheme.table, {t.offset - rows + 1}, scale(q, scheme.scaled)};
     out.horizon = t.offset;

@@ -8,7 +8,7 @@ namespace mercer {
 
 Var pair_angles(const char* operation, const Var& positions, int64_t pairs, double steps,
                 double base) {
-    if (!(base > 0)) throw ValueError(operation, "base " + shown(base) + " must be positive");
+    if (!(base > 0)) throw ValueError(operation, "base ", shown(base), " must be positive");
     const Tensor exponents = Tensor::arange(pairs, DType::f64) / steps;
     return unsqueeze(cast(positions, DType::f64), -1) /
            pow(Tensor::scalar(base, DType::f64), exponents);
@@ -16,9 +16,9 @@ Var pair_angles(const char* operation, const Var& positions, int64_t pairs, doub
 
 std::pair<Var, Var> split_pairs(const char* operation, const Var& x, PairLayout layout) {
     if (x.rank() < 1 || x.shape().back() % 2)
-        throw ShapeError(operation, "rows of " + to_string(x.shape()) +
-                                        " do not split into pairs; "
-                                        "their width must be even");
+        throw ShapeError(operation, "rows of ", x.shape(),
+                         " do not split into pairs; "
+                         "their width must be even");
     const int64_t width = x.shape().back();
     if (layout == PairLayout::interleaved)
         return {slice(x, -1, 0, width, 2), slice(x, -1, 1, width, 2)};

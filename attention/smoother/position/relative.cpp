@@ -13,23 +13,20 @@ namespace mercer {
 PairLengths pair_lengths(const char* operation, int64_t queries, int64_t keys,
                          PositionOffset offset) {
     if (queries != keys && !offset)
-        throw ShapeError(operation, std::to_string(queries) + " queries and " +
-                                        std::to_string(keys) +
-                                        " keys: say the offset of the first query, keys − queries "
-                                        "where keys begin with memory, 0 where both begin at the "
-                                        "same place");
+        throw ShapeError(operation, queries, " queries and ", keys,
+                         " keys: say the offset of the first query, keys − queries "
+                         "where keys begin with memory, 0 where both begin at the "
+                         "same place");
     constexpr int64_t farthest = int64_t{1} << 53;  // places are exact in f64
     if (offset && (*offset > farthest || *offset < -farthest))
-        throw ValueError(
-            operation, "the offset " + std::to_string(*offset) + " is beyond 2^53 to either side");
+        throw ValueError(operation, "the offset ", *offset, " is beyond 2^53 to either side");
     return {queries, keys, offset.value_or(0)};
 }
 
 PairLengths pair_lengths(const char* operation, const Var& q, const Var& k, PositionOffset offset) {
     if (q.rank() < 2 || k.rank() < 2 || q.shape().back() != k.shape().back())
-        throw ShapeError(operation, "queries " + to_string(q.shape()) + " and keys " +
-                                        to_string(k.shape()) +
-                                        " need two axes or more and the same width");
+        throw ShapeError(operation, "queries ", q.shape(), " and keys ", k.shape(),
+                         " need two axes or more and the same width");
     return pair_lengths(operation, q.size(-2), k.size(-2), offset);
 }
 
@@ -40,12 +37,11 @@ void require_parameter(const char* operation, const char* what, const Var& param
         extra == 1 && (parameter.size(0) == 1 || (q.rank() > 2 && parameter.size(0) == q.size(-3)));
     const bool fits = (extra == 0 || heads) && (width < 0 || parameter.size(-1) == width);
     if (fits) return;
-    throw ShapeError(
-        operation,
-        std::string(what) + " " + (parameter.defined() ? to_string(parameter.shape()) : "absent") +
-            " for queries " + to_string(q.shape()) + ": it needs " + std::to_string(rank) +
-            " axes, or a leading one more for the heads, the queries' third last" +
-            (width < 0 ? std::string() : ", and width " + std::to_string(width)));
+    throw ShapeError(operation, what, " ",
+                     (parameter.defined() ? to_string(parameter.shape()) : "absent"),
+                     " for queries ", q.shape(), ": it needs ", rank,
+                     " axes, or a leading one more for the heads, the queries' third last",
+                     (width < 0 ? std::string() : ", and width " + std::to_string(width)));
 }
 
 Var hide_future(const Var& term, const PairLengths& t) {
@@ -110,10 +106,10 @@ Var relative_unshift(const Var& w) {
 
 Var relative_shift(const Var& x, int64_t keys) {
     if (x.rank() < 2 || keys < 0 || x.size(-1) < keys)
-        throw ShapeError("relative_shift", to_string(x.shape()) +
-                                               " needs two axes, and a column "
-                                               "or more for each of " +
-                                               std::to_string(keys) + " keys");
+        throw ShapeError("relative_shift", x.shape(),
+                         " needs two axes, and a column "
+                         "or more for each of ",
+                         keys, " keys");
     const int64_t rows = x.size(-2), columns = x.size(-1);
     // With a zero before each row, element (i, r) is at i·(R + 1) + r + 1. Rows of R after the first
     // Tq elements have there (i, j) with i·R + j + Tq = i·(R + 1) + r + 1: r = j + Tq − 1 − i.

@@ -33,12 +33,11 @@ Var rotate_pairs(const Var& x, const Var& positions, PairLayout layout, double b
     const int64_t whole = x.rank() < 2 ? 0 : x.shape().back();
     if (width == 0) width = whole;
     if (x.rank() < 2 || width < 2 || width > whole)
-        throw ShapeError(name, "rows of " + to_string(x.shape()) + " do not have " +
-                                   std::to_string(width) +
-                                   " elements to turn; they need 2 or more");
+        throw ShapeError(name, "rows of ", x.shape(), " do not have ", width,
+                         " elements to turn; they need 2 or more");
     if (positions.rank() < 1 || positions.rank() >= x.rank() || positions.size(-1) != x.size(-2))
-        throw ShapeError(name, "positions " + to_string(positions.shape()) + " do not fit " +
-                                   to_string(x.shape()) + "; they need one for each row");
+        throw ShapeError(name, "positions ", positions.shape(), " do not fit ", x.shape(),
+                         "; they need one for each row");
     if (!positions.is_constant()) return turned(x, positions, layout, base, width);
     // Some rows at a time, and a tape keeps only the positions: the derivative is turned back by them.
     const auto rotate = custom(

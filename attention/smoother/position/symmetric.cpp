@@ -16,11 +16,9 @@ std::pair<Var, Var> rows_of(const Symmetric& scheme, const Var& q, const Var& k)
     require_parameter("symmetric", "t·W_T", scheme.projected, 2, q, -1);
     const int64_t rows = scheme.projected.size(-2), last = t.offset + t.queries;
     if (t.offset < 0 || std::max(last, t.keys) > rows)
-        throw ShapeError("symmetric", "t·W_T " + to_string(scheme.projected.shape()) +
-                                          " has no rows for queries at " +
-                                          std::to_string(t.offset) + " to " +
-                                          std::to_string(last - 1) + " and " +
-                                          std::to_string(t.keys) + " keys; encode more positions");
+        throw ShapeError("symmetric", "t·W_T ", scheme.projected.shape(),
+                         " has no rows for queries at ", t.offset, " to ", last - 1, " and ",
+                         t.keys, " keys; encode more positions");
     return {slice(scheme.projected, -2, t.offset, last), slice(scheme.projected, -2, 0, t.keys)};
 }
 

@@ -44,9 +44,8 @@ Positioned place(const TransformerXl& scheme, const Var& q, const Var& k) {
     const int64_t memory = k.rank() < 2 || q.rank() < 2 ? 0 : k.size(-2) - q.size(-2);
     const PairLengths t = pair_lengths(name, q, k, memory);
     if (memory < 0)
-        throw ShapeError(name, "keys " + to_string(k.shape()) + " are fewer than queries " +
-                                   to_string(q.shape()) +
-                                   "; they must be the memory and the queries' own segment");
+        throw ShapeError(name, "keys ", k.shape(), " are fewer than queries ", q.shape(),
+                         "; they must be the memory and the queries' own segment");
     require_parameter(name, "W_R", scheme.weight, 2, q, q.size(-1));
 
     // ⟨q + v, W_R PE⟩ = ⟨c, PE⟩, c = (q + v)·W_Rᵀ: what is learned stands with the queries.
