@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "engine/cpu/convolution.h"
+
 namespace mercer::cpu {
 
 /// Elements to spare behind a tile and behind a panel of any instruction set.
@@ -45,14 +47,25 @@ template <class T>
 struct ChannelWalk {
     int64_t rows, columns, out_rows, out_columns, taps_down, taps_across;
     const int64_t *down, *across;
-    int64_t left, row;  // columns that outputs read: from here on, so many
-    // Room by lanes: of taps and their rows, of rows of such columns, of a plane.
+    int64_t left = 0, row = 0;  // columns of x or that outputs read: from here on, so many
+    // Room by lanes: of taps and their rows, of rows of such columns, 0 outside x, of a plane; for weights, of a sum for each tap and
+    // column of outputs, and of so many planes of both.
     T *weights = nullptr, *tile = nullptr, *plane = nullptr;
+    int64_t together = 1;
+    Soon soon = {};  // the planes to be met next
 };
 
 /// What a sample is called, as wide as T.
 template <class T>
 using NameOf = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+
+/// Room by lanes for planes whose windows are met together: planes, a line, and results before and after the second axis.
+template <class T>
+struct WindowRoom {
+    T *tile = nullptr, *ends = nullptr, *tops = nullptr;
+    NameOf<T>*end_names = nullptr, *names = nullptr;
+    Soon soon = {};  // for each row of a plane
+};
 
 template <class T>
 struct ConvolutionTable {
@@ -77,6 +90,11 @@ struct ConvolutionTable {
     /// The same for a register's channels, of which the last so many are kept. Without weights: those of the last call.
     void (*correlate_channels)(const ChannelWalk<T>& x, const T* source, const T* weights,
                                const T* bias, T* out, int64_t kept);
+    /// out[channel][k] = Σ g·source over `batch` planes of them, each so far from the one before, of at most half as many
+    /// columns of outputs as there are canonical lanes; else as correlate_weights and join_lanes.
+    void (*correlate_channel_weights)(const ChannelWalk<T>& x, int64_t batch, const T* source,
+                                      int64_t next, const T* g, int64_t next_g, T* out,
+                                      int64_t kept);
     /// lanes[k][weight_lanes] += Σ g·sample over the plane, in canonical lanes, each down all rows of a column and then of
     /// the next.
     void (*correlate_weights)(const PlaneWalk<T>& x, const T* g, int64_t g_row, T* lanes);
@@ -88,6 +106,12 @@ struct ConvolutionTable {
     /// overwrite what it reads where no tap lies before another.
     void (*largest_named)(const PlaneWalk<T>& x, const NameOf<T>* names, T* tops, NameOf<T>* to,
                           int64_t out_row);
+    /// largest of as many planes one after the other as a register has lanes, of which the last so many are kept; or where
+    /// from the first one's beginning on it stands, for each window by lanes: room.names.
+    void (*largest_channels)(const ConvolutionAxis* axis, const T* x, const WindowRoom<T>& room,
+                             int64_t kept, T* out);
+    void (*largest_named_channels)(const ConvolutionAxis* axis, const T* x,
+                                   const WindowRoom<T>& room, int64_t kept, T* out);
     /// Windows of `rows` × 2, side by side: dx = g[c] where the largest of window c stands, else 0. Rows are `row` apart.
     void (*pair_gradient)(int64_t columns, int64_t rows, const T* x, int64_t row, const T* g,
                           T* dx);

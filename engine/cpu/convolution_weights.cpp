@@ -12,6 +12,46 @@
 namespace mercer::cpu {
 namespace {
 
+/// Depthwise, by lanes, where planes are narrow enough, or taps many.
+template <class T>
+bool channel_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
+    const Reach down = forward_reach(s.axis[0]), across = forward_reach(s.axis[1]);
+    const int64_t lanes = gemm_kernels<T>().lanes, taps = s.taps(), columns = across.count,
+                  register_bytes = lanes * int64_t(sizeof(T)), plane = s.in() + s.out(),
+                  l2 = caches().l2 / 2 / register_bytes;
+    if (lanes < 4 || s.groups < lanes || down.step * across.step != 1 ||
+        taps * lanes < 20 * columns || columns > weight_lanes / 2 ||
+        16 * columns * ((s.groups + lanes - 1) / lanes) >=
+            15 * s.groups * ((columns + lanes - 1) / lanes) ||
+        plane + taps * columns > l2)
+        return false;
+    // Planes whose rows that a column's taps meet the first level holds, beside sums that pass.
+    const int64_t met = s.axis[0].in * s.axis[1].kernel + 2 * s.axis[0].out,
+                  together = std::clamp<int64_t>(std::min(caches().l1 / 2 / register_bytes / met,
+                                                          (l2 - taps * columns) / plane),
+                                                 1, s.batch);
+    const int64_t blocks = (s.groups + lanes - 1) / lanes;
+    if (blocks < thread_count()) return false;
+    parallel_for(blocks, grain_for(s.batch * s.out() * taps), [&](int64_t begin, int64_t end) {
+        Scratch scratch;
+        ChannelWalk<T> walk{
+            s.axis[0].in,     s.axis[1].in,     down.count,         columns,
+            s.axis[0].kernel, s.axis[1].kernel, down.offset.data(), across.offset.data()};
+        walk.weights = scratch.take<T>(taps * columns * lanes);
+        walk.tile = scratch.take<T>(together * s.in() * lanes);
+        walk.plane = scratch.take<T>(together * s.out() * lanes);
+        walk.together = together;
+        for (int64_t i = begin; i < end; ++i) {
+            // As in correlate_channels.
+            const int64_t c = std::min(i * lanes, s.groups - lanes);
+            convolution_kernels<T>().correlate_channel_weights(
+                walk, s.batch, x + c * s.in(), s.groups * s.in(), y + c * s.out(),
+                s.groups * s.out(), w + c * taps, lanes - (i * lanes - c));
+        }
+    });
+    return true;
+}
+
 /// Depthwise.
 template <class T>
 void plane_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
@@ -82,7 +122,10 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
                     {x + n * s.from * s.in(), 1, s.in()}, {w, s.from, 1}, n > 0);
         return;
     }
-    if (s.from == 1 && s.to == 1) return plane_weights(s, x, y, w);
+    if (s.from == 1 && s.to == 1) {
+        if (!channel_weights(s, x, y, w)) plane_weights(s, x, y, w);
+        return;
+    }
     const GemmTable<T>& table = gemm_kernels<T>();
     const Reach down = forward_reach(s.axis[0]), across = forward_reach(s.axis[1]);
     const int64_t size[2] = {s.axis[0].in, s.axis[1].in}, nr = table.nr, threads = thread_count();

@@ -64,7 +64,8 @@ bool correlate_channels(const Correlation<T>& x) {
     if (lanes < 4 || x.groups < lanes || !x.in_place() || x.down.step * x.across.step != 1 ||
         x.line || taps * lanes < 20 * x.across.count)
         return false;
-    const int64_t left = x.across.low(), row = x.across.count + x.across.high() - left,
+    const int64_t left = std::min<int64_t>(x.across.low(), 0),
+                  row = std::max(x.across.count + x.across.high(), columns) - left,
                   blocks = (x.groups + lanes - 1) / lanes, *const u = x.down.offset.data(),
                   *const v = x.across.offset.data();
     // Lanes of channels that are kept, against those of columns, of which a row may fill its registers.
@@ -78,11 +79,16 @@ bool correlate_channels(const Correlation<T>& x) {
                             v,    left,    row};
         walk.weights = scratch.take<T>((taps + down) * lanes);
         walk.tile = scratch.take<T>(rows * row * lanes);
+        std::fill_n(walk.tile, rows * row * lanes, T(0));  // before and behind the columns
         walk.plane = scratch.take<T>(plane * lanes);
         for (int64_t i = begin; i < end; ++i) {
             // The last lanes begin where they still have channels: of those before, they keep none.
             const int64_t n = i % x.batch, from = i / x.batch * lanes,
                           c = std::min(from, x.groups - lanes);
+            // Of its rows of outputs, each asks for some of the next planes.
+            const int64_t beyond = i % x.batch + 1 < x.batch ? x.groups * in : 0;
+            walk.soon = {reinterpret_cast<const char*>(x.source + (n * x.groups + c) * in + beyond),
+                         beyond ? in * lanes * int64_t(sizeof(T)) / x.down.count : 0};
             convolution_kernels<T>().correlate_channels(
                 walk, x.source + (n * x.groups + c) * in,
                 n == 0 || i == begin ? x.weights + c * taps : nullptr,

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "engine/cpu/gemm_panel.h"
 #include "engine/cpu/patches.h"
 #include "engine/error.h"
 #include "engine/functions.h"
@@ -113,12 +114,60 @@ void for_planes(const Tile& t, const Tensor& x, Body body) {
                  });
 }
 
-/// visit(i, places) for every plane i: where in it the largest element of each window stands.
+/// As many planes together as a register has lanes, where that is less work than passes over registers of columns: the largest
+/// of each window to `out`; or, without, visit as below.
+template <class T, class Visit>
+bool by_lanes(const ConvolutionAttrs& a, const Passes& passes, const Tensor& x, T* out,
+              Visit visit) {
+    using Place = cpu::NameOf<T>;
+    const cpu::ConvolutionAxis &down = a.axis[0], &across = a.axis[1];
+    const int64_t lanes = cpu::gemm_kernels<T>().lanes, planes = x.size(0) * x.size(1),
+                  in = down.in * across.in, outs = down.out * across.out,
+                  most = std::max(down.in, down.out) * across.out,
+                  line = std::max(down.in, across.in), blocks = (planes + lanes - 1) / lanes,
+                  bytes = lanes * int64_t(sizeof(T)),
+                  wide = (across.out + lanes - 1) / lanes * lanes;
+    int64_t taps = 0;
+    for (const auto& offsets : passes.offsets) taps += int64_t(offsets.size());
+    if (lanes < 4 || planes < lanes || blocks < thread_count() || taps * wide < 9 * across.out ||
+        (in + (out ? 1 : 2) * (most + line)) * bytes > cpu::caches().l2 / 2)
+        return false;
+    const cpu::ConvolutionTable<T>& table = cpu::convolution_kernels<T>();
+    parallel_for(blocks, grain_for((in + outs) * lanes), [&](int64_t begin, int64_t end) {
+        Scratch scratch;
+        cpu::WindowRoom<T> room{scratch.take<T>(in * lanes), scratch.take<T>(line * lanes),
+                                scratch.take<T>(most * lanes)};
+        if (!out) {
+            room.end_names = scratch.take<Place>(line * lanes);
+            room.names = scratch.take<Place>(most * lanes);
+        }
+        for (int64_t i = begin; i < end; ++i) {
+            // The last lanes begin where they still have planes: of those before, they keep none.
+            const int64_t first = std::min(i * lanes, planes - lanes),
+                          kept = lanes - (i * lanes - first);
+            const T* const from = static_cast<const T*>(x.raw()) + first * in;
+            room.soon = {reinterpret_cast<const char*>(from + lanes * in),
+                         i + 1 < end ? bytes * across.in : 0};
+            if (out) {
+                table.largest_channels(a.axis, from, room, kept, out + i * lanes * outs);
+            } else {
+                table.largest_named_channels(a.axis, from, room, kept, nullptr);
+                visit(first, lanes - kept, lanes, room.names);
+            }
+        }
+    });
+    return true;
+}
+
+/// visit(i, begin, end, places) for planes from i + begin to i + end: where, from plane i's beginning on, the largest element
+/// of window k of plane i + j stands, places[k·end + j].
 template <class T, class Visit>
 void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Visit visit) {
     using Place = cpu::NameOf<T>;
     if (x.size(0) * x.size(1) == 0) return;
     const Tile t(windows);
+    const Passes passes = passes_of(t, windows);
+    if (by_lanes<T>(windows, passes, x, nullptr, visit)) return;
     const int64_t size = t.tiling.plane(), row = t.row(), columns = t.all.columns();
     if (t.in[0] * t.in[1] > std::numeric_limits<Place>::max())
         throw ShapeError(windows.operation, "planes too large: ", x.shape());
@@ -132,7 +181,6 @@ void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Visit visit) 
             own[t.tiling.at(y, z)] = Place(top + std::clamp<int64_t>(c, 0, t.in[1] - 1));
         std::copy_n(own + y * row, columns, narrow + y * columns);
     }
-    const Passes passes = passes_of(t, windows);
     const auto kernel = cpu::convolution_kernels<T>().largest_named;
     for_planes<T>(t, x, [&](int64_t i, T* tile, cpu::Soon soon) {
         Scratch scratch;
@@ -144,7 +192,7 @@ void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Visit visit) 
         };
         const auto edge = [&](int64_t n) { std::copy_n(narrow, n, places); };
         pass(grow<T>(t, passes, tile, soon, pass, edge), tile, columns);
-        visit(i, places);
+        visit(i, 0, 1, places);
     });
 }
 
@@ -208,12 +256,14 @@ Tensor MaxPool2d::forward(const Attrs& a, std::span<const Tensor> in) {
     Tensor y = Tensor::empty({x.size(0), x.size(1), rows, columns}, x.dtype());
     if (y.count() == 0) return y;  // of kernels however large
     visit_floating(x.dtype(), [&]<class T>(T) {
+        T* const out = static_cast<T*>(y.raw());
         const Tile t(a);
         const Passes passes = passes_of(t, a);
+        if (by_lanes<T>(a, passes, x, out, [](auto...) {})) return;
         const auto kernel = cpu::convolution_kernels<T>().largest;
         for_planes<T>(t, x, [&](int64_t i, T* tile, cpu::Soon soon) {
-            kernel(grow<T>(t, passes, tile, soon, kernel, [](int64_t) {}),
-                   static_cast<T*>(y.raw()) + i * rows * columns, columns);
+            kernel(grow<T>(t, passes, tile, soon, kernel, [](int64_t) {}), out + i * rows * columns,
+                   columns);
         });
     });
     return y;
@@ -221,12 +271,14 @@ Tensor MaxPool2d::forward(const Attrs& a, std::span<const Tensor> in) {
 
 Tensor MaxPool2d::indices(const Attrs& a, const Tensor& in) {
     const Tensor x = in.contiguous();
-    const int64_t windows = a.axis[0].out * a.axis[1].out;
+    const int64_t windows = a.axis[0].out * a.axis[1].out, plane = a.axis[0].in * a.axis[1].in;
     Tensor index = Tensor::empty({x.size(0) * x.size(1), windows}, DType::i64);
     int64_t* const to = static_cast<int64_t*>(index.raw());
     visit_floating(x.dtype(), [&]<class T>(T) {
-        for_largest<T>(a, x, [&](int64_t i, const cpu::NameOf<T>* places) {
-            std::copy_n(places, windows, to + i * windows);
+        for_largest<T>(a, x, [&](int64_t i, int64_t begin, int64_t end, const auto* places) {
+            for (int64_t j = begin; j < end; ++j)
+                for (int64_t k = 0; k < windows; ++k)
+                    to[(i + j) * windows + k] = places[k * end + j] - j * plane;
         });
     });
     return index;
@@ -248,11 +300,19 @@ Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotan
         const T* const from = static_cast<const T*>(g.raw());
         T* const to = static_cast<T*>(dx.raw());
         if (pairs) return pair_gradients(a, static_cast<const T*>(x.raw()), from, planes, to);
-        for_largest<T>(a, x, [&](int64_t i, const cpu::NameOf<T>* places) {
-            const T* const of = from + i * windows;
+        for_largest<T>(a, x, [&](int64_t i, int64_t begin, int64_t end, const auto* places) {
+            const T* of = from + i * windows;
             T* const into = to + i * plane;
-            std::fill_n(into, plane, T(0));
-            for (int64_t k = 0; k < windows; ++k) into[places[k]] += of[k];
+            std::fill_n(into + begin * plane, (end - begin) * plane, T(0));
+            // Windows add to one place after the other, which takes long: planes do it by turns.
+            constexpr int turns = 8;
+            for (int64_t k = 0; k < windows; ++k, places += end, ++of) {
+                int64_t j = begin;
+                for (; j + turns <= end; j += turns)
+#pragma GCC unroll 8
+                    for (int64_t t = j; t < j + turns; ++t) into[places[t]] += of[t * windows];
+                for (; j < end; ++j) into[places[j]] += of[j * windows];
+            }
         });
     });
     return dx;

@@ -6,6 +6,7 @@
 #include "engine/cpu/kernels/plane_correlate.h"
 #include "engine/cpu/kernels/plane_largest.h"
 #include "engine/cpu/kernels/plane_weights.h"
+#include "engine/cpu/kernels/plane_window.h"
 #include "engine/simd/vec.h"
 
 namespace mercer::MERCER_ISA {
@@ -110,10 +111,21 @@ void pack_rows(const T* tile, const int64_t* columns, int count, const Run* runs
 }
 
 template <class T>
-constexpr cpu::ConvolutionTable<T> table = {
-    pad<T>,        split<T>,     interleave<T>,         pack_columns<T>,
-    pack_rows<T>,  correlate<T>, correlate_channels<T>, correlate_weights<T>,
-    join_lanes<T>, largest<T>,   largest_named<T>,      pair_gradient<T>};
+constexpr cpu::ConvolutionTable<T> table = {pad<T>,
+                                            split<T>,
+                                            interleave<T>,
+                                            pack_columns<T>,
+                                            pack_rows<T>,
+                                            correlate<T>,
+                                            correlate_channels<T>,
+                                            correlate_channel_weights<T>,
+                                            correlate_weights<T>,
+                                            join_lanes<T>,
+                                            largest<T>,
+                                            largest_named<T>,
+                                            largest_channels<T, false>,
+                                            largest_channels<T, true>,
+                                            pair_gradient<T>};
 
 }  // namespace
 

@@ -52,15 +52,23 @@ MERCER_INLINE void transpose_cells(Wide<T>* v, int apart) {
     }
 }
 
-/// n rows of one register of n elements each: out[p·width + x] = in[x][at + p], whole registers written
-/// in ascending p.
+/// n rows of one register of n elements each: element p of r[x] becomes element x of r[p].
 template <class T>
-MERCER_INLINE void transpose(const T* const* in, int64_t at, T* out, int64_t width) {
+MERCER_INLINE void transposed(const T* const* in, int64_t at, Wide<T>* r) {
     constexpr int s = 16 / sizeof(T), parts = wide_bytes / 16, n = s * parts;
-    Wide<T> r[n];
-    MERCER_UNROLL for (int x = 0; x < n; ++x) __builtin_memcpy(&r[x], in[x] + at, wide_bytes);
+    MERCER_UNROLL for (int x = 0; x < n; ++x) {
+        __builtin_memcpy(&r[x], in[x] + at, wide_bytes);
+        hold_wide(r[x]);  // loaded once, for rows cross lines
+    }
     MERCER_UNROLL for (int g = 0; g < parts; ++g) transpose_cells<T, s, 1>(r + g * s, 1);
     MERCER_UNROLL for (int q = 0; q < s; ++q) transpose_cells<T, parts, s>(r + q, s);
+}
+/// out[p·width + x] = in[x][at + p], whole registers written in ascending p.
+template <class T>
+MERCER_INLINE void transpose(const T* const* in, int64_t at, T* out, int64_t width) {
+    constexpr int n = wide_bytes / sizeof(T);
+    Wide<T> r[n];
+    transposed(in, at, r);
     MERCER_UNROLL for (int p = 0; p < n; ++p, out += width) {
         hold(out);  // one pointer that walks, rather than as many as rows, spilt
         __builtin_memcpy(out, &r[p], wide_bytes);

@@ -5,15 +5,21 @@
 
 namespace mercer::MERCER_ISA {
 
-/// v stays in its register from here on.
+/// v, a vector, stays in its register from here on.
+template <class Vector>
+MERCER_INLINE void hold_wide(Vector& v) {
+#ifdef __aarch64__
+    asm("" : "+w"(v));
+#else
+    asm("" : "+v"(v));
+#endif
+}
 template <class T>
 MERCER_INLINE void hold(Vec<T>& v) {
 #if MERCER_SIMD == MERCER_SIMD_SCALAR
     (void)v;
-#elif defined(__aarch64__)
-    asm("" : "+w"(v.v));
 #else
-    asm("" : "+v"(v.v));
+    hold_wide(v.v);
 #endif
 }
 /// p is an address to which others are relative.

@@ -33,9 +33,9 @@ void largest(const PlaneWalk<T>& x, T* out, int64_t out_row) {
 /// v is there, named so: the first of equals, the first NaN.
 template <class T, class Int>
 MERCER_INLINE void consider(Vec<T>& top, Int& name, Vec<T> v, Int named) {
-    const Mask<T> better = !(v <= top) && top == top;  // v greater or NaN, top a number
-    top = select(better, v, top);
-    name = select(better.template as<typename Int::Scalar>(), named, name);
+    const Mask<T> stays = v <= top || top != top;  // not where v is greater or the first NaN
+    top = select(stays, top, v);
+    name = select(stays.template as<typename Int::Scalar>(), name, named);
 }
 
 template <class T>
