@@ -10,6 +10,17 @@ struct Sizes {
     int64_t groups = 1, stride = 1;
 };
 
+// Along an axis of n samples, one output for each, padded alike on both sides: taps that meet samples.
+double taps_inside(int64_t n, int64_t kernel) {
+    int64_t taps = 0;
+    for (int64_t out = 0; out < n; ++out)
+        for (int64_t k = 0; k < kernel; ++k) {
+            const int64_t at = out + k - (kernel - 1) / 2;
+            taps += at >= 0 && at < n;
+        }
+    return double(taps);
+}
+
 // y = conv(x, w), then `pull` of (tape, y, x, w) from a fixed cotangent.
 void add(const Sizes& s) {
     const bool one = s.x.rank() == 3;
@@ -21,8 +32,12 @@ void add(const Sizes& s) {
                         double(one ? s.stride : s.stride * s.stride);
     const double flops = 2 * outs * double(count(s.w)) / double(s.w[0]);
     const bool depthwise = s.groups == s.x[1] && s.groups > 1;
-    const Work work =
-        depthwise ? Work{.bytes = elements(double(count(s.x)) + outs)} : Work{.flops = flops};
+    Work work{.flops = flops};
+    if (depthwise) {
+        // Narrow planes have many taps in the padding, which need not be met.
+        work = {.flops = 2 * double(s.x[0] * s.x[1]), .bytes = elements(double(count(s.x)) + outs)};
+        for (const int axis : {2, 3}) work.flops *= taps_inside(s.x[axis], s.w[axis]);
+    }
     const std::string base = std::string(one ? "conv1d/" : "conv2d/") + s.name;
     add_op(base + " fwd", work, [=](DType dtype) {
         return [conv, x = cast(normal(1, s.x), dtype), w = cast(normal(2, s.w), dtype)] {

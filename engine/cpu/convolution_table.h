@@ -96,8 +96,9 @@ struct ConvolutionTable {
                                       int64_t next, const T* g, int64_t next_g, T* out,
                                       int64_t kept);
     /// lanes[k][weight_lanes] += Σ g·sample over the plane, in canonical lanes, each down all rows of a column and then of
-    /// the next.
-    void (*correlate_weights)(const PlaneWalk<T>& x, const T* g, int64_t g_row, T* lanes);
+    /// the next. Of each row of taps those from `begin` to `end`; where there are no rows, of each weight_lanes.
+    void (*correlate_weights)(const PlaneWalk<T>& x, const T* g, int64_t g_row, T* lanes,
+                              int64_t begin, int64_t end);
     /// out[k] = the canonical tree over lanes[k][weight_lanes].
     void (*join_lanes)(const T* lanes, int64_t taps, T* out);
     /// out = the largest sample, NaN if any is NaN. As largest_named it may overwrite what it reads.

@@ -59,8 +59,10 @@ void plane_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
     const int64_t size[2] = {s.axis[0].in, s.axis[1].in};
     const Area all{{0, 0}, {down.count, across.count}};
     const Tiling tiling(down, across, size, all);
-    // Channels [begin, end), and of their taps so many from k on.
-    const auto compute = [&](int64_t begin, int64_t end, int64_t k, int64_t taps) {
+    const int64_t lag = down.lag(across);
+    // Channels [begin, end), and of their taps so many from k on, of each weight_lanes those from `left` to `right`.
+    const auto compute = [&](int64_t begin, int64_t end, int64_t k, int64_t taps, int64_t left,
+                             int64_t right) {
         Scratch scratch;
         int64_t* const offsets = scratch.take<int64_t>(s.taps());
         T* const tile = tiling.take<T>(scratch, 1);
@@ -70,7 +72,7 @@ void plane_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
                       most = std::max<int64_t>(1, caches().l2 / 4 / (sums * int64_t(sizeof(T)))),
                       block = std::min(most, end - begin);
         T* const lanes = scratch.take<T>(block * sums);
-        const int64_t rows = all.rows(), columns = all.columns(), lag = down.lag(across);
+        const int64_t rows = all.rows(), columns = all.columns();
         PlaneWalk<T> walk{tile, tiling.row_step(), rows, columns, offsets + k, taps, {}, lag};
         for (int64_t from = begin; from < end; from += block) {
             const int64_t count = std::min(block, end - from);
@@ -86,23 +88,33 @@ void plane_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
                                   : Soon();
                 tiling.fill(x + plane * s.in(), 1, T(0), tile);
                 convolution_kernels<T>().correlate_weights(walk, y + plane * s.out(), columns,
-                                                           lanes + i % count * sums);
+                                                           lanes + i % count * sums, left,
+                                                           lag ? lag : right);
             }
             for (int64_t c = 0; c < count; ++c)
-                convolution_kernels<T>().join_lanes(lanes + c * sums, taps,
-                                                    w + (from + c) * s.taps() + k);
+                for (int64_t i = left; i < taps; i += weight_lanes)
+                    convolution_kernels<T>().join_lanes(lanes + c * sums + i * weight_lanes,
+                                                        std::min(right - left, taps - i),
+                                                        w + (from + c) * s.taps() + k + i);
         }
     };
-    // Threads share the channels; of few of them, the rows of taps, or the taps of the one row.
-    const int64_t taps = s.taps(), row = s.axis[0].kernel > 1 ? s.axis[1].kernel : 1,
+    // Threads share the channels; of few of them, the rows of taps, or columns of the one row by weight_lanes: it counts as
+    // rows of so many, which are best met together.
+    const int64_t taps = s.taps(), row = s.axis[1].kernel, wide = std::min(row, weight_lanes),
                   cost = s.batch * s.out() * (taps + 4) / 16,
-                  per_channel = (thread_count() - 1) / s.groups + 1,
-                  shares = std::min({per_channel, taps / 16 + 1, taps / row});
+                  per_channel = (thread_count() - 1) / s.groups + 1;
+    const bool one = s.axis[0].kernel == 1;
+    const int64_t shares = std::min({per_channel, taps / 16 + 1, one ? wide / 4 + 1 : taps / row});
     parallel_for(s.groups * shares, grain_for(cost / shares), [&](int64_t begin, int64_t end) {
-        if (shares == 1) return compute(begin, end, 0, taps);
-        const auto tap = [&](int64_t share) { return share * (taps / row) / shares * row; };
-        for (int64_t i = begin, c = i / shares; i < end; c = ++i / shares)
-            compute(c, c + 1, tap(i % shares), tap(i % shares + 1) - tap(i % shares));
+        if (shares == 1) return compute(begin, end, 0, taps, 0, weight_lanes);
+        for (int64_t i = begin, c = i / shares; i < end; c = ++i / shares) {
+            const int64_t n = one ? wide : taps / row, from = i % shares * n / shares,
+                          to = (i % shares + 1) * n / shares;
+            if (one)
+                compute(c, c + 1, 0, taps, from, to);
+            else
+                compute(c, c + 1, from * row, (to - from) * row, 0, weight_lanes);
+        }
     });
 }
 

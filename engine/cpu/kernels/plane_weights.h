@@ -100,21 +100,24 @@ void weights_down(const PlaneWalk<T>& x, int64_t rows, int64_t begin, int64_t en
     });
 }
 template <class T>
-void correlate_weights(const PlaneWalk<T>& x, const T* g, int64_t g_row, T* lanes) {
-    if (x.lag) return weights_down(x, x.taps / x.lag, 0, x.lag, g, g_row, lanes);
+void correlate_weights(const PlaneWalk<T>& x, const T* g, int64_t g_row, T* lanes, int64_t begin,
+                       int64_t end) {
+    if (x.lag) return weights_down(x, x.taps / x.lag, begin, end, g, g_row, lanes);
     PlaneWalk<T> rest = x;
     constexpr int64_t n = canonical_lanes;
+    const int64_t whole = x.taps / n, more = x.taps % n, middle = begin > more ? begin : more;
     // Side by side, and not by chance that far from first to last, as by remainders of a stride.
     const auto away = [&](int64_t k) { return k == 0 || x.offsets[k] - x.offsets[0] == k; };
     if (x.rows == 1 && x.columns >= 2 * n && away(x.taps > 1) && away(x.taps - 1)) {
         // A line is a plane of rows one below the other, and so are its taps.
-        const int64_t rows = x.columns / n, whole = x.taps / n, more = x.taps % n;
+        const int64_t rows = x.columns / n;
         const PlaneWalk<T> plane{x.tile, n, rows, n, x.offsets, x.taps, {}, n};
-        weights_down(plane, whole + 1, 0, more, g, n, lanes);
-        weights_down(plane, whole, more, n, g, n, lanes);
+        weights_down(plane, whole + 1, begin, end < more ? end : more, g, n, lanes);
+        weights_down(plane, whole, middle, end, g, n, lanes);
         rest.tile += rows * n, rest.columns -= rows * n, g += rows * n;
     }
-    weights_down(rest, 1, 0, x.taps, g, g_row, lanes);
+    for (int64_t k = 0; k < x.taps; k += n)
+        weights_down(rest, 1, k + begin, k + end < x.taps ? k + end : x.taps, g, g_row, lanes);
 }
 
 template <class T>
