@@ -17,7 +17,7 @@ std::string operands(const Shape& x, const Shape& w) {
 void check_channels(const char* operation, int axes, const Shape& x, const Shape& w,
                     int64_t channels_of_w, int64_t channels_of_x, int64_t groups) {
     if (x.rank() != axes + 2 || w.rank() != axes + 2)
-        throw ShapeError(operation, "x and w need ", axes, 2, " axes", operands(x, w));
+        throw ShapeError(operation, "x and w need ", axes + 2, " axes", operands(x, w));
     if (groups < 1 || groups > std::max<int64_t>(w[0], 1) || x[1] % groups || w[0] % groups)
         throw ShapeError(operation, groups, " groups must divide x's channels and w's",
                          operands(x, w));
@@ -111,7 +111,7 @@ ConvolutionAttrs convolution_attrs(const char* operation, int axes, const Shape&
             const int64_t room = in + before + ends[2 * a + 1] - span;
             if (room < 0)
                 throw ShapeError(operation, "the kernel reaches over ", span,
-                                 " places where x with its padding has ", room, span,
+                                 " places where x with its padding has ", room + span,
                                  operands(x, w));
             out = room / steps[a] + 1;
         }
@@ -138,7 +138,7 @@ ConvolutionAttrs transposed_attrs(const char* operation, int axes, const Shape& 
             throw ValueError(operation, "output_padding ", output_padding,
                              " must be less than the stride ", stride);
         if (in < 1 || out < 1)
-            throw ShapeError(operation, "nothing is left of axis ", a, 2, operands(x, w));
+            throw ShapeError(operation, "nothing is left of axis ", a + 2, operands(x, w));
         attrs.axis[2 - axes + a] = {in, out, w[a + 2], steps[a], apart[a], before};
     }
     return attrs;

@@ -53,14 +53,14 @@ void Inverse::vjp(Vjp<X>& c) {
 }
 
 /// Ā = V (diag(λ̄) + S) Vᵀ, S = sym(F ∘ M), M = VᵀV̄, F_ij = 1/(λ_j − λ_i) off the diagonal (Giles 2008, section 3.1): F is
-/// skew, so that S_ij = (M_ij − M_ji) / (2λ_j − 2λ_i).
+/// skew, so that S_ij = (M_ij/2 − M_ji/2) / (λ_j − λ_i).
 template <class X>
 void Eigh::vjp(Vjp<X>& c) {
     const X v = c.out(1);
     if (!c.g(1).defined()) return c.give(0, matmul(v * unsqueeze(c.g(0), -2), transpose(v)));
-    const X twice = c.out(0) * 2.0, m = matmul(transpose(v), c.g(1));
+    const X l = c.out(0), m = matmul(transpose(v), c.g(1)) * 0.5;
     const X eye(Tensor::eye(v.size(-1), -1, v.dtype()));
-    X inner = (m - transpose(m)) / (unsqueeze(twice, -2) - unsqueeze(twice, -1) + eye);
+    X inner = (m - transpose(m)) / (unsqueeze(l, -2) - unsqueeze(l, -1) + eye);
     if (c.g(0).defined()) inner = eye * unsqueeze(c.g(0), -1) + inner;
     c.give(0, matmul(matmul(v, inner), transpose(v)));
 }

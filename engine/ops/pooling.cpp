@@ -234,7 +234,7 @@ void pair_gradients(const ConvolutionAttrs& windows, const T* x, const T* g, int
 
 ConvolutionAttrs window_attrs(const char* operation, int axes, const Shape& x, const Shape& kernel,
                               const Shape& stride, const Shape& pads) {
-    if (x.rank() != axes + 2) throw ShapeError(operation, "x needs ", axes, 2, " axes, got ", x);
+    if (x.rank() != axes + 2) throw ShapeError(operation, "x needs ", axes + 2, " axes, got ", x);
     for (int a = 0; a < axes; ++a)
         if (x[a + 2] == 0) throw ShapeError(operation, "nothing to pool over in ", x);
     const Shape size = for_each_axis(operation, "kernel", kernel, axes, 1),

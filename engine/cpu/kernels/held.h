@@ -10,7 +10,7 @@ template <class Vector>
 MERCER_INLINE void hold_wide(Vector& v) {
 #ifdef __aarch64__
     asm("" : "+w"(v));
-#else
+#elif defined(__x86_64__)
     asm("" : "+v"(v));
 #endif
 }
