@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <memory>
 #include <span>
-#include <stdexcept>
 
 #include "bench/cases.h"
+#include "engine/cuda/device_block.h"
 #include "engine/cuda/formulas.h"
 #include "engine/cuda/pointwise.h"
 #include "engine/ops/pointwise/formula.h"
@@ -16,39 +16,37 @@
 namespace mercer::bench {
 namespace {
 
-void check(cudaError_t status) {
-    if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
-}
+using cuda::check;
+using cuda::DeviceBlock;
 
-struct Release {
-    void operator()(void* p) const { cudaFree(p); }
+struct Destroy {
     void operator()(cudaEvent_t e) const { cudaEventDestroy(e); }
 };
-using Block = std::unique_ptr<void, Release>;
-using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Release>;
+using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Destroy>;
+Event event() {
+    cudaEvent_t e;
+    check(cudaEventCreate(&e), "cudaEventCreate");
+    return Event(e);
+}
 
-Block copy_of(const Tensor& t) {
+DeviceBlock copy_of(const Tensor& t) {
     const size_t bytes = size_t(t.count()) * size_of(t.dtype());
-    void* p = nullptr;
-    check(cudaMalloc(&p, bytes));
-    Block block(p);
-    check(cudaMemcpy(p, t.raw(), bytes, cudaMemcpyHostToDevice));
+    DeviceBlock block(bytes);
+    check(cudaMemcpy(block.data(), t.raw(), bytes, cudaMemcpyHostToDevice), "copy to the device");
     return block;
 }
 
 /// Seconds that the device takes for what `work` asks of the default stream.
 template <class F>
 double seconds(F work) {
-    cudaEvent_t e[2];
-    for (cudaEvent_t& event : e) check(cudaEventCreate(&event));
-    const Event begin(e[0]), end(e[1]);
-    check(cudaEventRecord(e[0]));
+    const Event begin = event(), end = event();
+    check(cudaEventRecord(begin.get()), "cudaEventRecord");
     work();
-    check(cudaGetLastError());
-    check(cudaEventRecord(e[1]));
-    check(cudaEventSynchronize(e[1]));
+    check(cudaGetLastError(), "kernel launch");
+    check(cudaEventRecord(end.get()), "cudaEventRecord");
+    check(cudaEventSynchronize(end.get()), "cudaEventSynchronize");
     float ms = 0;
-    check(cudaEventElapsedTime(&ms, e[0], e[1]));
+    check(cudaEventElapsedTime(&ms, begin.get(), end.get()), "cudaEventElapsedTime");
     return double(ms) / 1000;
 }
 
@@ -57,12 +55,13 @@ double copy_rate() {
     static const double rate = [] {
         const int64_t n = 128 << 20;
         const Tensor x = Tensor::ones({n});
-        const Block from = copy_of(x), to = copy_of(x);
+        const DeviceBlock from = copy_of(x), to = copy_of(x);
         std::vector<double> times;
         for (int i = 0; i < 21; ++i)
             times.push_back(seconds([&] {
-                check(
-                    cudaMemcpyAsync(to.get(), from.get(), size_t(n) * 4, cudaMemcpyDeviceToDevice));
+                check(cudaMemcpyAsync(to.data(), from.data(), size_t(n) * 4,
+                                      cudaMemcpyDeviceToDevice),
+                      "copy");
             }));
         std::sort(times.begin(), times.end());
         return 8.0 * double(n) / times[10];
@@ -88,11 +87,11 @@ void add_kernel(const OperationInfo& info, const Kernel& kernel, DType dtype) {
             const Tensor x = uniform(Key{1, 1}, {n}, dtype, low, low + 0.5);
             cuda::FormulaArgs args{};
             args.n = n;
-            std::vector<Block> blocks;
+            std::vector<DeviceBlock> blocks;
             for (size_t k = 0; k < kernel.operands; ++k)
-                if (kernel.read >> k & 1) args.in[k] = blocks.emplace_back(copy_of(x)).get();
+                if (kernel.read >> k & 1) args.in[k] = blocks.emplace_back(copy_of(x)).data();
             for (size_t k = 0; k < kernel.results; ++k)
-                args.out[k] = blocks.emplace_back(copy_of(x)).get();
+                args.out[k] = blocks.emplace_back(copy_of(x)).data();
             const int64_t bytes = n * int64_t(size_of(dtype) * blocks.size());
             kernel.launch(args);
             double spent = 0;

@@ -2,34 +2,15 @@
 #include <cuda_runtime_api.h>
 
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "engine/cuda/device_block.h"
 #include "engine/cuda/formulas.h"
 #include "engine/cuda/pointwise.h"
 #include "engine/error.h"
 
 namespace mercer::cuda {
 namespace {
-
-void check(cudaError_t status, const char* what) {
-    if (status != cudaSuccess)
-        throw DeviceError("cuda", what, " failed: ", cudaGetErrorString(status));
-}
-
-class DeviceBlock {
-public:
-    explicit DeviceBlock(size_t bytes) {
-        if (bytes) check(cudaMalloc(&data_, bytes), "cudaMalloc");
-    }
-    ~DeviceBlock() { cudaFree(data_); }
-    DeviceBlock(DeviceBlock&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
-    DeviceBlock& operator=(DeviceBlock&&) = delete;
-    void* data() const { return data_; }
-
-private:
-    void* data_ = nullptr;
-};
 
 const Formula& find(std::string_view name) {
     int n;

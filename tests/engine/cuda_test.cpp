@@ -114,7 +114,7 @@ TEST_CASE("device and host give the same bits at the ends of the range") {
             });
 }
 
-// MERCER_CUDA_STRIDE=1 takes every float, 2^32 of them, which are minutes of the host's.
+// MERCER_CUDA_STRIDE=97 takes 44 million floats and, beside an H200, 76 s; 1 all of them.
 TEST_CASE("device and host give the same bits at floats from everywhere") {
     if (skipped()) return;
     const char* asked = std::getenv("MERCER_CUDA_STRIDE");

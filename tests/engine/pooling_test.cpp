@@ -4,11 +4,13 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/ops/pooling.h"
+#include "engine/parallel.h"
 #include "tests/support/every_isa.h"
 
 using namespace mercer;
@@ -58,8 +60,12 @@ TEST_CASE("a plane without elements is refused, padded or not") {
 }
 
 TEST_CASE("each window's gradient goes to the first of its largest elements") {
-    constexpr int64_t planes = 3;
-    for (const DType dtype : {DType::f32, DType::f64})
+    set_thread_count(2);
+    // One by one, and as many as registers have lanes, and some more.
+    for (const auto& [planes, dtype] : {std::pair<int64_t, DType>{3, DType::f32},
+                                        {3, DType::f64},
+                                        {35, DType::f32},
+                                        {19, DType::f64}})
         for (const Windows& w :
              {Windows{{2, 2}, {2, 2}, {0, 0}}, Windows{{1, 2}, {1, 2}, {0, 0}},
               Windows{{3, 2}, {3, 2}, {0, 0}}, Windows{{3, 3}, {2, 2}, {1, 1}},
