@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "engine/cpu/copy.h"
 #include "engine/cpu/dispatch.h"
@@ -52,23 +53,45 @@ Tensor merged(const Tensor& x, int first, int last) {
     return x.view(shape, strides, x.offset());
 }
 
-/// Many planes, n × side, of few elements to rows of `side`: their transposes are a tile of n long rows.
+/// to[k·row …] = x[k·plane …] for k < count, `row` bytes each in moves of `width`: what these take beyond a row, the next one
+/// replaces. Asks for as much memory at `next`.
+template <int width>
+void move_rows(const char* x, int64_t plane, int64_t count, int64_t row, char* to,
+               const char* next) {
+    for (int64_t k = 0; k < count; ++k) {
+        __builtin_prefetch(next + k * row);
+        std::memcpy(to + k * row, x + k * plane, width);
+    }
+}
+/// Many planes, n × side, of short rows to `side` results each: the rows i of some planes, one after the other, are row i of
+/// a tile, whose columns have the results in their order.
 void reduce_planes(const ReduceKernel& kernel, int64_t planes, int64_t n, int64_t side,
                    int64_t element, const char* from, int64_t out_element, char* to) {
-    constexpr int64_t group = 64;
+    const int64_t row = side * element, plane = n * row,
+                  width = row <= 16   ? 16
+                          : row <= 32 ? 32
+                          : row <= 64 ? 64
+                                      : 128,
+                  group = std::min(4096 / row, std::max<int64_t>(4096 / plane, n > 16 ? 64 : 16)),
+                  pitch = (group * row + width + 63) / 64 * 64;
+    const auto move = width == 16   ? move_rows<16>
+                      : width == 32 ? move_rows<32>
+                      : width == 64 ? move_rows<64>
+                                    : move_rows<128>;
     parallel_each((planes + group - 1) / group, grain_for(n * side * group / 4), [&](int64_t g) {
-        const int64_t first = g * group, count = std::min(group, planes - first);
+        const int64_t first = g * group, count = std::min(group, planes - first),
+                      inside = std::max<int64_t>(0, count - 1 - width / plane);
         Scratch scratch;
-        char* const tile = scratch.take<char>(n * side * count * element);
-        char* const results = scratch.take<char>(side * count * out_element);
-        const char* const x = from + first * n * side * element;
-        if (element >= 4 && n * side > 8)
-            reduce_table().turn_lines[element == 8](x, n * side, count, tile);
-        else  // of bytes, or lines that fill registers together
-            copy_plane(element, tile, x, {n * side, count, count, 1, 1, n * side, true, false});
-        kernel.columns({tile, n, side * count, side * count, 1, results, 1, nullptr});
-        copy_plane(out_element, to + first * side * out_element, results,
-                   {count, side, side, 1, 1, count, true, false});
+        char* const tile = scratch.take<char>(n * pitch);
+        const char *x = from + first * plane, *next = x + count * plane;
+        for (int64_t i = 0; i < n; ++i, x += row, next += count * row) {
+            char* const t = tile + i * pitch;
+            move(x, plane, inside, row, t, next);
+            for (int64_t k = inside; k < count; ++k)
+                std::memcpy(t + k * row, x + k * plane, size_t(row));
+        }
+        kernel.columns({tile, n, pitch / element, side * count, 1, to + first * side * out_element,
+                        1, nullptr});
     });
 }
 

@@ -26,8 +26,6 @@ enum class Extremum { max, min };
 /// The join of all elements, in canonical order.   [Reduction][f32, f64, i32, i64]; the last three: f32, f64
 struct ReduceTable {
     ReduceKernel kernels[7][4];
-    /// to[i·count + k] = x[k·size + i], of elements of 4 and of 8 bytes: many short lines as a few long ones.
-    void (*turn_lines[2])(const void* x, int64_t size, int64_t count, void* to);
 };
 /// Of elements that are not zero: whether there are any, all are, how many (i64).   [Counting][DType]
 struct CountTable {

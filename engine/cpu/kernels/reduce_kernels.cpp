@@ -49,20 +49,6 @@ void columns(const cpu::ReduceArgs& args) {
     }
 }
 
-template <class T>
-void turn_lines(const void* from, int64_t size, int64_t count, void* to) {
-    constexpr int lanes = Vec<T>::lanes;
-    for (int64_t k = 0; k < count; k += lanes)
-        for (int64_t i = 0; i < size; i += lanes) {
-            const int rows = int(count - k < lanes ? count - k : lanes),
-                      now = int(size - i < lanes ? size - i : lanes);
-            Vec<T> v[lanes];
-            load_turned(static_cast<const T*>(from) + k * size + i, size, rows, now, v);
-            for (int e = 0; e < now; ++e)
-                store(v[e], static_cast<T*>(to) + (i + e) * count + k, rows);
-        }
-}
-
 #define MERCER_KERNEL(Op, Of, T) \
     { run<Op, Of, T>, columns<Op, Of, T> }
 #define MERCER_ALL(Op)                                                             \
@@ -80,7 +66,6 @@ void turn_lines(const void* from, int64_t size, int64_t count, void* to) {
 extern const cpu::ReduceTable reduce_table = {
     {MERCER_ALL(SumOp), MERCER_ALL(MaxOp), MERCER_ALL(MinOp), MERCER_ALL(ProdOp),
      MERCER_FLOATING(SumOp, Magnitude), MERCER_FLOATING(SumOp, Squared),
-     MERCER_FLOATING(MaxOp, Magnitude)},
-    {turn_lines<int32_t>, turn_lines<int64_t>}};
+     MERCER_FLOATING(MaxOp, Magnitude)}};
 
 }  // namespace mercer::MERCER_ISA

@@ -107,21 +107,32 @@ MERCER_INLINE void turned_rows(const T* x, int64_t n, int64_t step, int64_t coun
     else
         spaced_rows<short_row>(x, n, step, k, count, body);
 }
-/// join(part[j], part[j + h], h + j) for h = … 2, 1: the tree of a run of n ≤ most elements, whose result part[0] becomes.
-template <int most, class Part, class Join>
-MERCER_INLINE void join_few(Part (&part)[most], int n, Join join) {
-    for (int h = most / 2; h >= 1; h /= 2) {
-        for (int j = 0; j < h && j + h < n; ++j) join(part[j], part[j + h], h + j);
-        n = n < h ? n : h;
-    }
+/// Of n ≤ 16 parts the join in the order of the tree: lane(i) is part i, join(part j, part j + h, h + j) changes the former,
+/// for h = 8, 4, 2, 1. Parts stay in registers.
+template <int h = 8, class Lane, class Join>
+MERCER_INLINE auto joined_few(int64_t n, Lane lane, Join join) {
+    if constexpr (h > 1)
+        if (n <= h) return joined_few<h / 2>(n, lane, join);
+    decltype(lane(0)) part[h];
+#pragma GCC unroll 8
+    for (int j = 0; j < h; ++j) part[j] = lane(j);
+#pragma GCC unroll 8
+    for (int j = 0; j < h; ++j)
+        if (h + j < n) join(part[j], lane(h + j), h + j);
+#pragma GCC unroll 3
+    for (int half = h / 2; half >= 1; half /= 2)
+#pragma GCC unroll 4
+        for (int j = 0; j < half; ++j) join(part[j], part[half + j], half + j);
+    return part[0];
 }
 /// The join of prepare(v[i]), i < n, as joined_run joins one row.
 template <class Op, class T, int most, class Prepare>
 MERCER_INLINE Vec<T> joined_turned(const Vec<T> (&v)[most], int n, Prepare prepare) {
-    Vec<T> part[most];
-    for (int i = 0; i < n; ++i) part[i] = Op::join(Vec<T>(Op::template identity<T>), prepare(v[i]));
-    join_few(part, n, [](Vec<T>& a, Vec<T> b, int) MERCER_STEP { a = Op::join(a, b); });
-    return part[0];
+    return joined_few(
+        n,
+        [&](int i)
+            MERCER_STEP { return Op::join(Vec<T>(Op::template identity<T>), prepare(v[i])); },
+        [](Vec<T>& a, Vec<T> b, int) MERCER_STEP { a = Op::join(a, b); });
 }
 
 /// Lanes in the order of the tree that joins j and j + h for h = 32, 16, … 1: the one after j; after the last, 0.
@@ -155,15 +166,14 @@ struct Columns {
     // Few rows are a canonical lane each.
     void few(T* to) const {
         for_run<T>(cols, [&](int64_t c, int count) MERCER_STEP {
-            Vec<T> part[short_row];
-            for (int i = 0; i < n; ++i) {
+            const auto lane = [&](int64_t i) MERCER_STEP {
                 fetch_beyond(x + i * stride + c);
-                part[i] =
-                    add(Vec<T>(Op::template identity<T>), load(x + i * stride + c, count, T(0)), c);
-            }
-            join_few(part, int(n),
-                     [](Vec<T>& a, Vec<T> b, int) MERCER_STEP { a = Op::join(a, b); });
-            store(part[0], to + c, count);
+                return add(Vec<T>(Op::template identity<T>), load(x + i * stride + c, count, T(0)),
+                           c);
+            };
+            store(joined_few(n, lane,
+                             [](Vec<T>& a, Vec<T> b, int) MERCER_STEP { a = Op::join(a, b); }),
+                  to + c, count);
         });
     }
 

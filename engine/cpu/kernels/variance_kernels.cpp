@@ -197,16 +197,16 @@ void columns(const cpu::ReduceArgs& args) {
         return for_run<T>(args.count, [&](int64_t c, int count) MERCER_STEP {
             const T* const x = static_cast<const T*>(args.x) + c;
             const Vec<T> p = load(x, count, T(0));
-            Moments<T> y[short_row];
-            for (int i = 0; i < args.n; ++i) {
+            const auto lane = [&](int64_t i) MERCER_STEP {
                 fetch_beyond(x + i * args.stride);
                 const Vec<T> d = load(x + i * args.stride, count, T(0)) - p;
-                y[i] = {d, d - d};  // NaN of what is not finite
-            }
-            join_few(y, int(args.n), [&](Moments<T>& a, const Moments<T>& b, int k) MERCER_STEP {
-                a.join(b, Vec<T>(by.ratio[k]), Vec<T>(by.weight[k]));
-            });
-            results.put(c, count, p, y[0].sum / size, y[0].squares);
+                return Moments<T>{d, d - d};  // NaN of what is not finite
+            };
+            const Moments<T> y = joined_few(
+                args.n, lane, [&](Moments<T>& a, const Moments<T>& b, int k) MERCER_STEP {
+                    a.join(b, Vec<T>(by.ratio[k]), Vec<T>(by.weight[k]));
+                });
+            results.put(c, count, p, y.sum / size, y.squares);
         });
     alignas(64) T p[width];
     alignas(64) T all[Block<T>::buffer_size];
