@@ -2,7 +2,7 @@
 // [f32, f64]
 #pragma once
 
-#include <cstdint>
+#include "engine/cpu/tile_ahead.h"
 
 namespace mercer::cpu {
 
@@ -21,12 +21,12 @@ struct LogitsTable {
     /// dx = g − exp(y)·Σ g, and 0 where y = −∞.
     void (*log_softmax_backward[2])(const void* y, const void* g, void* dx, int64_t rows, int64_t n,
                                     bool stream);
-    /// The same of the columns of dense tiles, n × columns, in rows of at most 4096 bytes: without total.
+    /// The same of the columns of dense tiles, n × columns, sums without total: y in the place of x, dx in that of g.
     void (*sums_tile[2])(const void* x, void* top, void* sum, void* log_sum, int64_t n,
-                         int64_t columns);
-    void (*log_softmax_tile[2])(const void* x, void* y, int64_t n, int64_t columns);
-    void (*log_softmax_backward_tile[2])(const void* y, const void* g, void* dx, int64_t n,
-                                         int64_t columns);
+                         int64_t columns, const TileAhead& next);
+    void (*log_softmax_tile[2])(void* x, int64_t n, int64_t columns, const TileAhead& next);
+    void (*log_softmax_backward_tile[2])(const void* y, void* g, int64_t n, int64_t columns,
+                                         const TileAhead& next);
 };
 
 }  // namespace mercer::cpu

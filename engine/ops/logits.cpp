@@ -49,7 +49,7 @@ std::array<Tensor, 3> LogSumExp::forward(const Attrs& attrs, std::span<const Ten
                  log_sum = Tensor::empty({t.rows}, dtype);
     const int axis = std::countr_zero(attrs.axes);
     if (std::has_single_bit(attrs.axes) && by_tiles(in[0], axis, 16)) {
-        over_tiles(Tiling(in[0], axis, 1), 1, logits_table().sums_tile[dtype == DType::f64],
+        over_tiles(Tiling(in[0], axis, 1, 1), 1, logits_table().sums_tile[dtype == DType::f64],
                    std::array{in[0].contiguous()}, std::array{top, sum, log_sum});
     } else {
         const Tensor x = t.last(in[0]).contiguous();

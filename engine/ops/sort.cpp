@@ -85,8 +85,8 @@ std::array<Tensor, 2> sort_columns(const Kernels& kernels, const Tensor& in, int
     const std::array<Tensor, 2> out{want_values ? Tensor::empty(shape, x.dtype()) : Tensor(),
                                     Tensor::empty(shape, DType::i64)};
     over_tiles(
-        Tiling(x, axis, 4), 8,
-        [&](char* from, char* to, char* at, int64_t, int64_t columns) {
+        Tiling(x, axis, 1, 4), 8,
+        [&](char* from, char* to, char* at, int64_t, int64_t columns, const cpu::TileAhead&) {
             kernels.columns(from, n, columns, k, descending, to, reinterpret_cast<int64_t*>(at));
         },
         std::array{x}, out);

@@ -109,17 +109,14 @@ void log_softmax_backward(const void* y_rows, const void* g_rows, void* to, int6
 
 /// body(c, count, top, sum) for a tile's columns: exp_sum() of each.
 template <class T, class Body>
-MERCER_INLINE void sums_of_columns(const T* x, int64_t n, int64_t columns, Body body) {
-    T tops[4096 / sizeof(T)], sums[tile_sums<T>];
+MERCER_INLINE void sums_of_columns(const T* x, int64_t n, int64_t columns,
+                                   const cpu::TileAhead& next, Body body) {
     for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
-        largest_of_columns(x + c, n, columns, count).store(tops + c);
-    });
-    tile_sum(x, n, columns, sums, [&](Vec<T> part, Vec<T> v, int64_t c) MERCER_STEP {
-        return plus_exp(part, v - finite_top(Vec<T>::load(tops + c)));
-    });
-    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
-        const Vec<T> most = Vec<T>::load(tops + c);
-        Vec<T> sum = load(sums + c, count, T(1));
+        const Vec<T> most = largest_of_columns(x + c, n, columns, count), top = finite_top(most);
+        Vec<T> sum = column_sum<T>(n, [&](Vec<T> part, int64_t i) MERCER_STEP {
+            fetch_ahead<T>(next, 0, i, c);
+            return plus_exp(part, load(x + i * columns + c, count, T(0)) - top);
+        });
         sum = select(most == -infinity<T>() && sum == sum, Vec<T>(T(0)), sum);
         if (any(most == infinity<T>())) [[unlikely]] {
             Vec<T> seen = most;
@@ -129,13 +126,14 @@ MERCER_INLINE void sums_of_columns(const T* x, int64_t n, int64_t columns, Body 
             }
             sum = select(most == infinity<T>(), seen, sum);
         }
-        body(c, count, finite_top(most), sum);
+        body(c, count, top, sum);
     });
 }
 
 template <class T>
-void sums_tile(const void* x, void* tops, void* sums, void* log_sums, int64_t n, int64_t columns) {
-    sums_of_columns(static_cast<const T*>(x), n, columns,
+void sums_tile(const void* x, void* tops, void* sums, void* log_sums, int64_t n, int64_t columns,
+               const cpu::TileAhead& next) {
+    sums_of_columns(static_cast<const T*>(x), n, columns, next,
                     [&](int64_t c, int count, Vec<T> top, Vec<T> sum) MERCER_STEP {
                         store(top, static_cast<T*>(tops) + c, count);
                         store(sum, static_cast<T*>(sums) + c, count);
@@ -144,27 +142,30 @@ void sums_tile(const void* x, void* tops, void* sums, void* log_sums, int64_t n,
 }
 
 template <class T>
-void log_softmax_tile(const void* from, void* to, int64_t n, int64_t columns) {
-    const T* const x = static_cast<const T*>(from);
-    sums_of_columns(x, n, columns, [&](int64_t c, int count, Vec<T> top, Vec<T> sum) MERCER_STEP {
-        const Vec<T> zero(T(0)), log_sum = select(sum == zero, zero, log(sum));
-        for (int64_t i = c; i < n * columns; i += columns)
-            store((load(x + i, count, T(0)) - top) - log_sum, static_cast<T*>(to) + i, count);
-    });
+void log_softmax_tile(void* tile, int64_t n, int64_t columns, const cpu::TileAhead& next) {
+    T* const x = static_cast<T*>(tile);
+    sums_of_columns(x, n, columns, next,
+                    [&](int64_t c, int count, Vec<T> top, Vec<T> sum) MERCER_STEP {
+                        const Vec<T> zero(T(0)), log_sum = select(sum == zero, zero, log(sum));
+                        for (int64_t i = c; i < n * columns; i += columns)
+                            store((load(x + i, count, T(0)) - top) - log_sum, x + i, count);
+                    });
 }
 
 template <class T>
-void log_softmax_backward_tile(const void* y_tile, const void* g_tile, void* to, int64_t n,
-                               int64_t columns) {
+void log_softmax_backward_tile(const void* y_tile, void* g_tile, int64_t n, int64_t columns,
+                               const cpu::TileAhead& next) {
     const T* const y = static_cast<const T*>(y_tile);
-    const T* const g = static_cast<const T*>(g_tile);
-    T total[tile_sums<T>];
-    tile_sum(g, n, columns, total);
+    T* const g = static_cast<T*>(g_tile);
     for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
-        const Vec<T> sum = load(total + c, count, T(0));
+        const Vec<T> total = column_sum<T>(n, [&](Vec<T> part, int64_t i) MERCER_STEP {
+            fetch_ahead<T>(next, 0, i, c);
+            fetch_ahead<T>(next, 1, i, c);
+            return part + load(g + i * columns + c, count, T(0));
+        });
         for (int64_t i = c; i < n * columns; i += columns)
-            store(log_softmax_gradient(load(y + i, count, T(0)), sum, load(g + i, count, T(0))),
-                  static_cast<T*>(to) + i, count);
+            store(log_softmax_gradient(load(y + i, count, T(0)), total, load(g + i, count, T(0))),
+                  g + i, count);
     });
 }
 

@@ -67,38 +67,38 @@ void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, in
 }
 
 template <class T>
-void forward_tile(const void* from, void* to, int64_t n, int64_t columns) {
-    const T* const x = static_cast<const T*>(from);
-    T* const y = static_cast<T*>(to);
+void forward_tile(void* tile, int64_t n, int64_t columns, const cpu::TileAhead& next) {
+    T* const x = static_cast<T*>(tile);
     for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
-        const Vec<T> m = finite_top(largest_of_columns(x + c, n, columns, count));
+        T* const column = x + c;
+        const Vec<T> m = finite_top(largest_of_columns(column, n, columns, count)), zero(T(0));
+        const Vec<T> sum = column_sum<T>(n, [&](Vec<T> part, int64_t i) MERCER_STEP {
+            fetch_ahead<T>(next, 0, i, c);
+            T* const at = column + i * columns;
+            const Vec<T> p = exp_falling(load(at, count, T(0)) - m);
+            store(p, at, count);
+            return part + p;
+        });
+        const Vec<T> scale = select(sum == zero, zero, Vec<T>(T(1)) / sum);
         for (int64_t i = c; i < n * columns; i += columns)
-            store(exp_falling(load(x + i, count, T(0)) - m), y + i, count);
-    });
-    T z[tile_sums<T>];
-    tile_sum(y, n, columns, z);
-    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
-        const Vec<T> zero(T(0)), sum = load(z + c, count, T(1)),
-                                 scale = select(sum == zero, zero, Vec<T>(T(1)) / sum);
-        for (int64_t i = c; i < n * columns; i += columns)
-            store(load(y + i, count, T(1)) * scale, y + i, count);
+            store(load(x + i, count, T(1)) * scale, x + i, count);
     });
 }
 
 template <class T>
-void backward_tile(const void* y_tile, const void* g_tile, void* to, int64_t n, int64_t columns) {
+void backward_tile(const void* y_tile, void* g_tile, int64_t n, int64_t columns,
+                   const cpu::TileAhead& next) {
     const T* const y = static_cast<const T*>(y_tile);
-    const T* const g = static_cast<const T*>(g_tile);
-    T* const dx = static_cast<T*>(to);
-    for_run<T>(n * columns, [&](int64_t i, int count) MERCER_STEP {
-        store(load(g + i, count, T(0)) * load(y + i, count, T(0)), dx + i, count);
-    });
-    T dot[tile_sums<T>];
-    tile_sum(dx, n, columns, dot);
+    T* const g = static_cast<T*>(g_tile);
     for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
-        const Vec<T> sum = load(dot + c, count, T(0));
+        const Vec<T> dot = column_sum<T>(n, [&](Vec<T> part, int64_t i) MERCER_STEP {
+            fetch_ahead<T>(next, 0, i, c);
+            fetch_ahead<T>(next, 1, i, c);
+            const int64_t at = i * columns + c;
+            return part + load(g + at, count, T(0)) * load(y + at, count, T(0));
+        });
         for (int64_t i = c; i < n * columns; i += columns)
-            store(load(y + i, count, T(1)) * (load(g + i, count, T(1)) - sum), dx + i, count);
+            store(load(y + i, count, T(1)) * (load(g + i, count, T(1)) - dot), g + i, count);
     });
 }
 

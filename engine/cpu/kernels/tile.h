@@ -2,31 +2,44 @@
 #pragma once
 
 #include "engine/cpu/kernels/reduce_parts.h"
+#include "engine/cpu/tile_ahead.h"
 
 namespace mercer::MERCER_ISA {
 
-/// What tile_sum() works in: the sums of a tile's columns, and parts of them.
+/// Asks for the place in the next tile of what stands at row i, element c.
 template <class T>
-inline constexpr int64_t tile_sums = 8 * int64_t(4096 / sizeof(T));
-
-/// sums[c] = Σ_i of the elements x_i of column c, joined to their parts by add(part, x, c).
-template <class T, class Add>
-MERCER_INLINE void tile_sum(const T* x, int64_t n, int64_t columns, T* sums, Add add) {
-    Columns<SumOp, T, false, Add>{x, n, columns, int(columns), add}.join(sums);
+MERCER_INLINE void fetch_ahead(const cpu::TileAhead& next, int operand, int64_t i, int64_t c) {
+    __builtin_prefetch(next.operand[operand] + i * next.pitch + c * int64_t(sizeof(T)), 0, 2);
 }
-template <class T>
-MERCER_INLINE void tile_sum(const T* x, int64_t n, int64_t columns, T* sums) {
-    tile_sum(x, n, columns, sums,
-             [](Vec<T> part, Vec<T> v, int64_t) MERCER_STEP { return part + v; });
+
+/// Σ_i of what add(part, i) joins to its part, of a register's columns: in registers, the lanes of the canonical order
+/// eight at a time.
+template <class T, class Add>
+MERCER_INLINE Vec<T> column_sum(int64_t n, Add add) {
+    const auto join = [](Vec<T>& a, Vec<T> b, int) MERCER_STEP { a = a + b; };
+    const auto every_eighth = [&](int64_t j) MERCER_STEP {
+        const auto lane = [&](int64_t k) MERCER_STEP {
+            Vec<T> part(T(0));
+            for (int64_t i = j + 8 * k; i < n; i += canonical_lanes) part = add(part, i);
+            return part;
+        };
+        return joined_few<4>((n < canonical_lanes ? n - j + 7 : canonical_lanes) / 8, lane, join);
+    };
+    if (n == 0) return Vec<T>(T(0));
+    return joined_few<4>(n < 8 ? n : 8, every_eighth, join);
 }
 
 /// The largest of what is not NaN in each of a register's columns, as largest_of() of a row.
 template <class T>
 MERCER_INLINE Vec<T> largest_of_columns(const T* x, int64_t n, int64_t columns, int count) {
-    Vec<T> top(MaxOp::identity<T>);
-    for (int64_t i = 0; i < n * columns; i += columns)
-        top = PlainMax::join(top, load(x + i, count, T(0)));
-    return top;
+    Vec<T> top[4] = {Vec<T>(MaxOp::identity<T>), top[0], top[0], top[0]};
+    const auto see = [&](int k, int64_t i) MERCER_STEP {
+        top[k] = PlainMax::join(top[k], load(x + i * columns, count, T(0)));
+    };
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) see(0, i), see(1, i + 1), see(2, i + 2), see(3, i + 3);
+    for (; i < n; ++i) see(0, i);
+    return PlainMax::join(PlainMax::join(top[0], top[1]), PlainMax::join(top[2], top[3]));
 }
 /// 0 for −∞: of a column of −∞ only, exp gives zeros, and so do we.
 template <class T>
