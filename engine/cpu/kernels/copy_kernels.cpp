@@ -58,44 +58,23 @@ void copy_part(T* to, const T* from, int64_t rows, int64_t cols, const Plane& p)
         }
 }
 
-/// Few columns, n, dense in the target: rows in whole registers; how many it took.
+/// Few columns, n, dense in the target, or few rows, n, dense in the source: in whole registers. Leaves the rest to the loops.
 template <int n, class T>
-int64_t copy_columns(T* to, const T* from, const Plane& p) {
+MERCER_INLINE void copy_few(T*& to, const T*& from, Plane& p) {
     constexpr int lanes = Vec<T>::lanes;
-    int64_t i = 0;
-    for (; i + lanes <= p.rows; i += lanes) {
-        Vec<T> v[n];
-        for (int k = 0; k < n; ++k) v[k] = Vec<T>::load(from + i + k * p.from_col);
-        turn<n>(v);
-        for (int k = 0; k < n; ++k) v[k].store(to + i * n + k * lanes);
-    }
-    return i;
-}
-/// Few rows, n, dense in the source: columns in whole registers; how many it took.
-template <int n, class T>
-int64_t copy_rows(T* to, const T* from, const Plane& p) {
-    constexpr int lanes = Vec<T>::lanes;
-    int64_t j = 0;
-    for (; j + lanes <= p.cols; j += lanes) {
-        Vec<T> v[n];
-        for (int k = 0; k < n; ++k) v[k] = Vec<T>::load(from + j * n + k * lanes);
-        turn<lanes>(v);
-        for (int k = 0; k < n; ++k) put(v[k], to + k * p.to_row + j, p.stream);
-    }
-    return j;
-}
-/// Leaves to the loops what is not done in whole registers.
-template <int n, class T>
-void copy_few(T*& to, const T*& from, Plane& p) {
-    if constexpr (Vec<T>::lanes > 1) {
-        if (p.cols == n && p.to_row == n && p.rows >= Vec<T>::lanes) {
-            const int64_t done = copy_columns<n>(to, from, p);
-            to += done * n, from += done, p.rows -= done;
-        } else if (p.rows == n && p.from_col == n) {
-            const int64_t done = copy_rows<n>(to, from, p);
-            to += done, from += done * n, p.cols -= done;
+    Vec<T> v[n];
+    if (lanes > 1 && p.cols == n && p.to_row == n)
+        for (; p.rows >= lanes; p.rows -= lanes, to += n * lanes, from += lanes) {
+            for (int k = 0; k < n; ++k) v[k] = Vec<T>::load(from + k * p.from_col);
+            turn<n>(v);
+            for (int k = 0; k < n; ++k) v[k].store(to + k * lanes);
         }
-    }
+    else if (lanes > 1 && p.rows == n && p.from_col == n)
+        for (; p.cols >= lanes; p.cols -= lanes, to += lanes, from += n * lanes) {
+            for (int k = 0; k < n; ++k) v[k] = Vec<T>::load(from + k * lanes);
+            turn<lanes>(v);
+            for (int k = 0; k < n; ++k) put(v[k], to + k * p.to_row, p.stream);
+        }
 }
 
 /// Squares by way of the first-level cache, for rows of the target that fall on the same sets of it: stored one by one,

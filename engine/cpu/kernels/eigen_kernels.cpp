@@ -107,14 +107,11 @@ void rotate(int64_t n, T* x, T* y, T c, T s) {
 
 template <class T>
 T largest(int64_t n, const T* x) {
-    constexpr int lanes = Vec<T>::lanes;
-    Vec<T> most[4] = {T(0), T(0), T(0), T(0)};
-    for (int64_t j = 0; j < n; j += lanes) {
-        const Vec<T> v = abs(Vec<T>::load(x + j, int(n - j < lanes ? n - j : lanes), T(0)));
-        Vec<T>& m = most[j / lanes % 4];
-        m = select(v > m, v, m);
-    }
-    return across<MaxOp>(maximum(maximum(most[0], most[1]), maximum(most[2], most[3])));
+    Canonical<T, PlainMax> most;
+    canonical_for(most, n, [&](Vec<T>& part, int64_t j, int count) MERCER_STEP {
+        part = PlainMax::join(part, abs(load(x + j, count, T(0))));
+    });
+    return most.total();
 }
 
 template <class T>

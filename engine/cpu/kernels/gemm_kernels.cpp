@@ -167,28 +167,22 @@ void multiply(const GemmBlock<T>& x) {
     constexpr int64_t width = tile_columns<T>;
     const int most = most_rows<T>(x.a_packed, x.a_row);
     Tiles<T> tiles(x);
+    const auto c = [&](int64_t i, int64_t j) { return x.c + i * x.c_row + j * x.c_col; };
+    int rows;
     if (x.rows_outer)
-        for (int64_t i = 0; i < x.m;) {
-            const int rows = cpu::strip_rows(most, x.m - i);
+        for (int64_t i = 0; i < x.m; i += rows) {
+            rows = cpu::strip_rows(most, x.m - i);
             for (int64_t j = 0; j < x.n; j += width) {
-                const bool end = j + width >= x.n;
-                const T* const next =
-                    end ? x.c + (i + rows) * x.c_row : x.c + i * x.c_row + (j + width) * x.c_col;
                 tiles.panel(j);
-                tiles.run(i, rows, next);
+                tiles.run(i, rows, j + width < x.n ? c(i, j + width) : c(i + rows, 0));
             }
-            i += rows;
         }
     else
         for (int64_t j = 0; j < x.n; j += width) {
             tiles.panel(j);
-            for (int64_t i = 0; i < x.m;) {
-                const int rows = cpu::strip_rows(most, x.m - i);
-                const bool end = i + rows >= x.m;
-                const T* const next =
-                    end ? x.c + (j + width) * x.c_col : x.c + (i + rows) * x.c_row + j * x.c_col;
-                tiles.run(i, rows, next);
-                i += rows;
+            for (int64_t i = 0; i < x.m; i += rows) {
+                rows = cpu::strip_rows(most, x.m - i);
+                tiles.run(i, rows, i + rows < x.m ? c(i + rows, j) : c(0, j + width));
             }
         }
     tiles.finish();

@@ -56,44 +56,6 @@ void pack_lanes(int64_t n, int64_t k, const T* b, int64_t row, int64_t col, T* o
         }
 }
 
-#if MERCER_SIMD != MERCER_SIMD_SCALAR
-/// Of spans of `s` lanes within each `block` of two registers: the first (half 0) or second halves, x's and then y's.
-template <int block, int s, int half, class T, int... i>
-MERCER_INLINE Vec<T> halves(Vec<T> x, Vec<T> y, std::integer_sequence<int, i...>) {
-    constexpr int n = Vec<T>::lanes, h = s / 2, spans = block / s;
-    return __builtin_shufflevector(x.v, y.v,
-                                   (i / block * block + i % block / h % spans * s + half * h +
-                                    i % h + (i % block / h < spans ? 0 : n))...);
-}
-/// Lanes j and j + s/2 of each span joined.
-template <int block, int s, class T>
-MERCER_INLINE Vec<T> fold(Vec<T> x, Vec<T> y) {
-    using Each = std::make_integer_sequence<int, Vec<T>::lanes>;
-    return halves<block, s, 0>(x, y, Each{}) + halves<block, s, 1>(x, y, Each{});
-}
-/// `count` registers `apart`, of which spans of s lanes are still to be summed, into the first.
-template <int block, int s, int count, class T>
-MERCER_INLINE void fold_all(Vec<T>* r, int apart) {
-    if constexpr (count > 1) {
-        MERCER_UNROLL for (int x = 0; x < count / 2; ++x) r[x * apart] =
-            fold<block, s>(r[2 * x * apart], r[(2 * x + 1) * apart]);
-        fold_all<block, s / 2, count / 2>(r, apart);
-    }
-}
-#endif
-
-/// As many registers as each has lanes: lane i of the result is the sum of register i's.
-template <class T>
-MERCER_INLINE Vec<T> join_lanes(Vec<T>* r) {
-#if MERCER_SIMD != MERCER_SIMD_SCALAR
-    // Whole 16 bytes first, then within them: no shuffle moves less than 16 bytes across.
-    constexpr int n = Vec<T>::lanes, cell = 16 / int(sizeof(T)), cells = n / cell;
-    MERCER_UNROLL for (int x = 0; x < cell; ++x) fold_all<n, n, cells>(r + x, cell);
-    fold_all<cell, cell, cell>(r, 1);
-#endif
-    return r[0];
-}
-
 template <class T>
 constexpr int lane_parts = sum_lanes<T> / Vec<T>::lanes;
 /// A sum in lanes.
@@ -166,7 +128,7 @@ MERCER_INLINE void join_sums(Lanes<T>* sum, T* out) {
     MERCER_UNROLL for (int e = 0; e < count; e += w) {
         V r[w];
         MERCER_UNROLL for (int x = 0; x < w; ++x) r[x] = e + x < count ? sum[e + x][0] : V(T(0));
-        join_lanes(r).store(out + e);
+        across_each<SumOp>(r).store(out + e);
     }
 }
 

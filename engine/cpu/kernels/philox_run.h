@@ -2,10 +2,8 @@
 // The low half of a lane is a word; the high half may hold anything.
 #pragma once
 
-#include <utility>
-
+#include "engine/cpu/kernels/turn.h"
 #include "engine/philox.h"
-#include "engine/simd/vec.h"
 
 namespace mercer::MERCER_ISA {
 
@@ -36,18 +34,6 @@ MERCER_INLINE Vec<int64_t> product_of_words(Vec<int64_t> a, uint32_t b) {
 #endif
 }
 
-template <int... i>
-MERCER_INLINE void store_pairs(Vec<int64_t> low, Vec<int64_t> high, uint32_t* words,
-                               std::integer_sequence<int, i...>) {
-    constexpr int n = philox_lanes;
-    // Lane j of both, one after the other: 0, n, 1, n + 1, …
-    const Vec<int64_t> first = __builtin_shufflevector(low.v, high.v, (i / 2 + i % 2 * n)...),
-                       second =
-                           __builtin_shufflevector(low.v, high.v, (n / 2 + i / 2 + i % 2 * n)...);
-    __builtin_memcpy(words, &first.v, sizeof first.v);
-    __builtin_memcpy(words + 2 * n, &second.v, sizeof second.v);
-}
-
 /// The words of blocks counter, counter + 1, …, in order.
 MERCER_INLINE void philox_run(uint32_t* words, uint64_t counter, uint64_t stream, uint64_t seed) {
     using Lanes = Vec<int64_t>;
@@ -66,9 +52,13 @@ MERCER_INLINE void philox_run(uint32_t* words, uint64_t counter, uint64_t stream
         k0 += Philox::weyl0;
         k1 += Philox::weyl1;
     }
-    const Lanes word = int64_t(0xffffffff);
-    store_pairs((c0 & word) | shift_left<32>(c1), (c2 & word) | shift_left<32>(c3), words,
-                std::make_integer_sequence<int, philox_lanes>());
+    const Lanes word = int64_t(0xffffffff), low = (c0 & word) | shift_left<32>(c1),
+                high = (c2 & word) | shift_left<32>(c3);
+    constexpr std::make_integer_sequence<int, philox_lanes> places;
+    const Lanes first = interleaved<0>(low, high, places),
+                second = interleaved<philox_lanes / 2>(low, high, places);
+    __builtin_memcpy(words, &first.v, sizeof first.v);
+    __builtin_memcpy(words + 2 * philox_lanes, &second.v, sizeof second.v);
 }
 
 #endif

@@ -50,8 +50,12 @@ MERCER_INLINE void accumulate(const Segments& g, const T* w, const T* x, T empty
 }
 
 template <class Op, class T>
-void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
+void reduce(const Segments& g, const void* from, double nothing, void* to) {
     constexpr int lanes = Vec<T>::lanes;
+    const T* x = static_cast<const T*>(from);
+    const T empty = T(nothing);
+    T* out = static_cast<T*>(to);
+    if (g.stride != 1) return accumulate<Op, T, false>(g, nullptr, x, empty, out);
     for_groups(g, x, [&](auto group, int64_t s, int count) MERCER_STEP {
         const Vec<T> total = group.template join<Op>([&](int, int64_t i, int some) MERCER_STEP {
             return group.load_part(x + i, some, Op::template identity<T>);
@@ -61,16 +65,6 @@ void reduce_elements(const Segments& g, const T* x, T empty, T* out) {
         const Vec<T> size = Vec<T>::load(sizes), value = g.mean ? total / size : total;
         store(select(size == Vec<T>(T(0)), Vec<T>(empty), value), out + s, count);
     });
-}
-
-template <class Op, class T>
-void reduce(const Segments& g, const void* from, double empty, void* to) {
-    const T* x = static_cast<const T*>(from);
-    T* out = static_cast<T*>(to);
-    if (g.stride == 1)
-        reduce_elements<Op, T>(g, x, T(empty), out);
-    else
-        accumulate<Op, T, false>(g, nullptr, x, T(empty), out);
 }
 
 MERCER_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
@@ -167,6 +161,15 @@ void softmax_backward_group(Group<T, parts> group, const T* y, const T* grad, T*
     });
 }
 
+/// f(r, i) for the registers r of the columns from c on, of every row of segment s; i is the first element's place.
+template <class T, int registers, class F>
+MERCER_INLINE void for_rows(const Segments& g, int64_t s, int64_t c, F f) {
+    for (int64_t i = g.offsets[s] * g.stride + c, end = g.offsets[s + 1] * g.stride; i < end;
+         i += g.stride)
+#pragma GCC unroll 8
+        for (int r = 0; r < registers; ++r) f(r, i + r * Vec<T>::lanes);
+}
+
 template <class T>
 void softmax(const Segments& g, const void* from, void* to) {
     const T* x = static_cast<const T*>(from);
@@ -179,41 +182,31 @@ void softmax(const Segments& g, const void* from, void* to) {
     for (int64_t s = g.begin; s < g.end; ++s)
         for_registers<T, 8, 4, 1>(g.width, [&](int64_t c, auto registers, int count) MERCER_STEP {
             constexpr int n = registers.value;
-            const int64_t first = g.offsets[s] * g.stride + c,
-                          end = g.offsets[s + 1] * g.stride + c;
             const bool keep = (g.stream || count != lanes) &&
                               (g.offsets[s + 1] - g.offsets[s]) * n <= most,
                        stream = keep && g.stream;
             Vec<T> top[n], sum[n];
             for (int r = 0; r < n; ++r) top[r] = Vec<T>(MaxOp::identity<T>), sum[r] = Vec<T>(T(0));
-            for (int64_t i = first; i < end; i += g.stride)
-#pragma GCC unroll 8
-                for (int r = 0; r < n; ++r) {
-                    const T* const p = x + i + r * lanes;
-                    fetch_beyond(p);
-                    top[r] = PlainMax::join(top[r], load(p, count, T(0)));
-                }
+            for_rows<T, n>(g, s, c, [&](int r, int64_t i) MERCER_STEP {
+                fetch_beyond(x + i);
+                top[r] = PlainMax::join(top[r], load(x + i, count, T(0)));
+            });
             for (int r = 0; r < n; ++r) top[r] = subtrahend(top[r]);
             Vec<T>* e = kept;
-            for (int64_t i = first; i < end; i += g.stride)
-#pragma GCC unroll 8
-                for (int r = 0; r < n; ++r) {
-                    const Vec<T> v = exp_falling(load(x + i + r * lanes, count, T(0)) - top[r]);
-                    if (keep)
-                        *e++ = v;
-                    else
-                        store(v, y + i + r * lanes, count);
-                    sum[r] = sum[r] + v;
-                }
+            for_rows<T, n>(g, s, c, [&](int r, int64_t i) MERCER_STEP {
+                const Vec<T> v = exp_falling(load(x + i, count, T(0)) - top[r]);
+                if (keep)
+                    *e++ = v;
+                else
+                    store(v, y + i, count);
+                sum[r] = sum[r] + v;
+            });
             Vec<T> share[n];
             for (int r = 0; r < n; ++r) share[r] = share_of(sum[r]);
             e = kept;
-            for (int64_t i = first; i < end; i += g.stride)
-#pragma GCC unroll 8
-                for (int r = 0; r < n; ++r) {
-                    T* const p = y + i + r * lanes;
-                    put((keep ? *e++ : load(p, count, T(0))) * share[r], p, count, stream);
-                }
+            for_rows<T, n>(g, s, c, [&](int r, int64_t i) MERCER_STEP {
+                put((keep ? *e++ : load(y + i, count, T(0))) * share[r], y + i, count, stream);
+            });
         });
     if (g.stream) stream_fence();
 }
@@ -225,29 +218,19 @@ void softmax_backward(const Segments& g, const void* ys, const void* gs, void* t
     if (g.stride == 1)
         return for_groups(
             g, y, [&](auto group, int64_t, int) { softmax_backward_group(group, y, grad, dx); });
-    constexpr int lanes = Vec<T>::lanes;
     for (int64_t s = g.begin; s < g.end; ++s)
         for_registers<T, 8, 4, 1>(g.width, [&](int64_t c, auto registers, int count) MERCER_STEP {
             constexpr int n = registers.value;
-            const int64_t first = g.offsets[s] * g.stride + c,
-                          end = g.offsets[s + 1] * g.stride + c;
-            const auto at = [&](const T* p, int64_t i)
-                                MERCER_STEP { return load(p + i, count, T(0)); };
             Vec<T> dot[n];
             for (int r = 0; r < n; ++r) dot[r] = Vec<T>(T(0));
-            for (int64_t row = first; row < end; row += g.stride)
-#pragma GCC unroll 8
-                for (int r = 0; r < n; ++r) {
-                    const int64_t i = row + r * lanes;
-                    fetch_beyond(grad + i), fetch_beyond(y + i);
-                    dot[r] = fma(at(grad, i), at(y, i), dot[r]);
-                }
-            for (int64_t row = first; row < end; row += g.stride)
-#pragma GCC unroll 8
-                for (int r = 0; r < n; ++r) {
-                    const int64_t i = row + r * lanes;
-                    put(at(y, i) * (at(grad, i) - dot[r]), dx + i, count, g.stream);
-                }
+            for_rows<T, n>(g, s, c, [&](int r, int64_t i) MERCER_STEP {
+                fetch_beyond(grad + i), fetch_beyond(y + i);
+                dot[r] = fma(load(grad + i, count, T(0)), load(y + i, count, T(0)), dot[r]);
+            });
+            for_rows<T, n>(g, s, c, [&](int r, int64_t i) MERCER_STEP {
+                const Vec<T> away = load(grad + i, count, T(0)) - dot[r];
+                put(load(y + i, count, T(0)) * away, dx + i, count, g.stream);
+            });
         });
     if (g.stream) stream_fence();
 }

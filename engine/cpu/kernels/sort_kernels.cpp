@@ -1,6 +1,7 @@
 // Sorting by radix on keys that order like the elements, least significant byte first, with the index as payload. Short
 // rows are merged, or are columns that a network puts in order side by side. Traffic of a long row: for each of 4 (8) bytes of the key that is not the same for all, the items
 // once in and once out.
+#include <type_traits>
 #include <utility>
 
 #include "engine/cpu/sort_table.h"
@@ -10,24 +11,17 @@ namespace mercer::MERCER_ISA {
 namespace {
 
 template <class T>
-struct ItemOf {
-    using Key = uint32_t;
-    using Item = uint64_t;
-};
-template <>
-struct ItemOf<double> {
-    using Key = uint64_t;
-    using Item = unsigned __int128;
-};
-template <>
-struct ItemOf<int64_t> : ItemOf<double> {};
+using KeyOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+template <class T>
+using ItemOf = std::conditional_t<sizeof(T) == 4, uint64_t, unsigned __int128>;
 
 template <class T>
 inline constexpr bool floating = T(0.5) != T(0);
 
 // Key and element. Positive numbers get their sign bit set, negative ones are complemented: then bits order like numbers.
-template <class T, class Key = typename ItemOf<T>::Key>
-MERCER_INLINE Key key_of(T x, bool descending) {
+template <class T>
+MERCER_INLINE KeyOf<T> key_of(T x, bool descending) {
+    using Key = KeyOf<T>;
     constexpr int top = 8 * sizeof(T) - 1;
     constexpr Key sign = Key(1) << top;
     Key u;
@@ -40,8 +34,9 @@ MERCER_INLINE Key key_of(T x, bool descending) {
         return descending ? ~(u ^ sign) : u ^ sign;
     }
 }
-template <class T, class Key = typename ItemOf<T>::Key>
-MERCER_INLINE T element_of(Key key, bool descending) {
+template <class T>
+MERCER_INLINE T element_of(KeyOf<T> key, bool descending) {
+    using Key = KeyOf<T>;
     constexpr int top = 8 * sizeof(T) - 1;
     constexpr Key sign = Key(1) << top;
     if (descending) key = ~key;
@@ -51,13 +46,13 @@ MERCER_INLINE T element_of(Key key, bool descending) {
     return x;
 }
 
-template <class T, class Item = typename ItemOf<T>::Item>
-MERCER_INLINE Item item_of(T x, int64_t index, bool descending) {
-    return Item(key_of(x, descending)) << (8 * sizeof(T)) | Item(index);
+template <class T>
+MERCER_INLINE ItemOf<T> item_of(KeyOf<T> key, int64_t index) {
+    return ItemOf<T>(key) << (8 * sizeof(T)) | ItemOf<T>(index);
 }
-template <class T, class Item = typename ItemOf<T>::Item>
-MERCER_INLINE typename ItemOf<T>::Key key_in(Item item) {
-    return typename ItemOf<T>::Key(item >> (8 * sizeof(T)));
+template <class T>
+MERCER_INLINE KeyOf<T> key_in(ItemOf<T> item) {
+    return KeyOf<T>(item >> (8 * sizeof(T)));
 }
 
 template <class Item>
@@ -75,9 +70,9 @@ MERCER_INLINE void merge_from(const Item* a, const Item* a_end, const Item* b, c
 
 // Up to 16 items in order: each goes to the place that the number of those before it says. No branches. Of equal keys the
 // one that stands first comes first: its index is the smaller.
-template <class T, class Item = typename ItemOf<T>::Item>
+template <class T, class Item = ItemOf<T>>
 MERCER_INLINE void sort_run(Item* x, int64_t n) {
-    using Key = typename ItemOf<T>::Key;
+    using Key = KeyOf<T>;
     constexpr int run = 16;
     Key v[run], rank[run] = {};
     Item old[run];
@@ -90,7 +85,7 @@ MERCER_INLINE void sort_run(Item* x, int64_t n) {
 }
 
 // Runs of 16, then merged pairwise.
-template <class T, class Item = typename ItemOf<T>::Item>
+template <class T, class Item = ItemOf<T>>
 Item* merge_sort(Item* x, Item* spare, int64_t n) {
     constexpr int64_t run = 16;
     for (int64_t i = 0; i < n; i += run) sort_run<T>(x + i, i + run < n ? run : n - i);
@@ -106,7 +101,7 @@ Item* merge_sort(Item* x, Item* spare, int64_t n) {
 }
 
 // By the bytes of the key; equal bytes keep their order, so indices, ascending at first, break ties.
-template <class T, class Item = typename ItemOf<T>::Item>
+template <class T, class Item = ItemOf<T>>
 Item* radix_sort(Item* x, Item* spare, int64_t n) {
     constexpr int bytes = int(sizeof(T));
     uint32_t counts[bytes][256] = {};
@@ -126,24 +121,24 @@ Item* radix_sort(Item* x, Item* spare, int64_t n) {
     return x;
 }
 
-template <class T, class Item = typename ItemOf<T>::Item>
+template <class T, class Item = ItemOf<T>>
 Item* in_order(Item* x, Item* spare, int64_t n) {
     return n < 64 * int64_t(sizeof(T)) ? merge_sort<T>(x, spare, n) : radix_sort<T>(x, spare, n);
 }
 
 template <class T>
 void* sort(const void* from, int64_t n, int64_t first, bool descending, void* items, void* spare) {
-    using Item = typename ItemOf<T>::Item;
+    using Item = ItemOf<T>;
     const T* x = static_cast<const T*>(from);
     Item* to = static_cast<Item*>(items);
-    for (int64_t i = 0; i < n; ++i) to[i] = item_of(x[i], first + i, descending);
+    for (int64_t i = 0; i < n; ++i) to[i] = item_of<T>(key_of(x[i], descending), first + i);
     return in_order<T>(to, static_cast<Item*>(spare), n);
 }
 
 template <class T>
 void merge(const void* left, int64_t na, const void* right, int64_t nb, int64_t begin, int64_t end,
            void* out) {
-    using Item = typename ItemOf<T>::Item;
+    using Item = ItemOf<T>;
     const Item *a = static_cast<const Item*>(left), *b = static_cast<const Item*>(right);
     // How many of the first `begin` come from a: the least i with b[begin − i − 1] < a[i].
     int64_t low = begin > nb ? begin - nb : 0, high = begin < na ? begin : na;
@@ -177,7 +172,7 @@ MERCER_INLINE Mask<T> not_after(Vec<T> a, Vec<T> b) {
 
 // A key that at least k of x[0, n) are not above, and not many more: the k-th smallest of the firsts of groups (i modulo
 // their number), found bit by bit as far as it matters. The largest key if there are too few numbers.
-template <bool descending, class T, class Key = typename ItemOf<T>::Key>
+template <bool descending, class T, class Key = KeyOf<T>>
 MERCER_INLINE Key bar_of(const T* x, int64_t n, int64_t k) {
     constexpr int most = 1024, lanes = Vec<T>::lanes;
     const T last = last_number<T>(descending);
@@ -221,8 +216,8 @@ MERCER_INLINE Key bar_of(const T* x, int64_t n, int64_t k) {
 // the next bar. Where no element of a block passes the bar as a number, none has its key taken.
 template <bool descending, class T>
 MERCER_INLINE void top_of(const T* x, int64_t n, int64_t k, void* items, void* other) {
-    using Item = typename ItemOf<T>::Item;
-    using Key = typename ItemOf<T>::Key;
+    using Item = ItemOf<T>;
+    using Key = KeyOf<T>;
     constexpr int block = 64, part = 16, lanes = Vec<T>::lanes;
     Item *best = static_cast<Item*>(items), *spare = static_cast<Item*>(other);
     int64_t held = 0;
@@ -260,7 +255,7 @@ MERCER_INLINE void top_of(const T* x, int64_t n, int64_t k, void* items, void* o
         else
             for (int i = 0; i < size; ++i) keys[i] = key_of(x[i0 + i], descending);
         for (int i = 0; i < size; ++i) {
-            best[held] = Item(keys[i]) << (8 * sizeof(T)) | Item(i0 + i);
+            best[held] = item_of<T>(keys[i], i0 + i);
             held += keys[i] < bar || held < enough;  // an equal one that comes later is not better
         }
     }
@@ -277,7 +272,7 @@ void top(const void* from, int64_t n, int64_t k, bool descending, void* items, v
 template <class T>
 void write(const void* from, int64_t n, const void* row, bool descending, void* to,
            int64_t* indices) {
-    using Item = typename ItemOf<T>::Item;
+    using Item = ItemOf<T>;
     const Item* items = static_cast<const Item*>(from);
     const T* x = static_cast<const T*>(row);
     T* values = static_cast<T*>(to);
@@ -298,7 +293,7 @@ template <class T>
 void columns(const void* from, int64_t n, int64_t count, int64_t k, bool descending, void* to,
              int64_t* indices) {
     using V = Vec<int64_t>;
-    using Key = typename ItemOf<T>::Key;
+    using Key = KeyOf<T>;
     constexpr int parts = sizeof(T) / 4, lanes = V::lanes;
     constexpr uint64_t highest = uint64_t(1) << 63;
     alignas(64) int64_t items[16 * cpu::longest_column];
@@ -370,7 +365,7 @@ void columns(const void* from, int64_t n, int64_t count, int64_t k, bool descend
 
 template <class T>
 constexpr cpu::SortTable::Kernels kernels_of = {
-    int(sizeof(typename ItemOf<T>::Item)), sort<T>, merge<T>, top<T>, write<T>, columns<T>};
+    int(sizeof(ItemOf<T>)), sort<T>, merge<T>, top<T>, write<T>, columns<T>};
 
 }  // namespace
 
