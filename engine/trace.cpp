@@ -112,10 +112,7 @@ const Trace::Recording& Trace::stopped(const char* operation) const {
     return *recording_;
 }
 size_t Trace::events() const { return stopped("events").kept(); }
-size_t Trace::dropped() const {
-    const Recording& r = stopped("dropped");
-    return r.next.load() - r.kept();
-}
+size_t Trace::dropped() const { return stopped("dropped").dropped(); }
 
 void TraceScope::enter(std::string_view name) {
     const uint64_t now_in = instruments::trace_session();

@@ -46,6 +46,7 @@ struct Trace::Recording {
     std::set<std::string, std::less<>> names;  // of user scopes
 
     size_t kept() const { return std::min(next.load(), capacity); }
+    size_t dropped() const { return next.load() - kept(); }
     std::span<const TraceEvent> all() const { return {events.get(), kept()}; }
 };
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <climits>
 #include <mutex>
-#include <string>
 
 #include "engine/cpu/cblas.h"
 #include "engine/cpu/gemm.h"

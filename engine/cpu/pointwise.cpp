@@ -55,12 +55,7 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     strides[operands] = contiguous_strides(shape);
     const Walk walk = plan_walk(shape, std::span(strides.data(), operands + 1));
 
-    std::array<const char*, Walk::max_operands> base{};
-    std::array<char*, Walk::max_operands> out_base{};
     const int64_t element = int64_t(size_of(in[0]->dtype()));
-    for (size_t k = 0; k < operands; ++k) base[k] = raw_of(*in[k]);
-    for (size_t k = 0; k < out.size(); ++k) out_base[k] = raw_of(out[k]);
-
     const int last = walk.shape.rank() - 1;
     const int64_t cols = walk.cols(), side = last > 0 ? walk.shape[last - 1] : 1;
     std::array<int64_t, Walk::max_operands> row_stride{}, col_stride{};
@@ -77,27 +72,26 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     bool is_thin = rows_alone || (size * element <= 1024 && along >= 8);
     for (size_t k = 0; k < operands; ++k) is_thin = is_thin && col_stride[k] <= 1;
     const int64_t row_bytes = row_stride[operands] * element;
-    const auto inputs_end = base.begin() + std::ptrdiff_t(operands);
     int64_t traffic = 0;
     for (const Tensor* t : in) traffic += t->defined() ? t->count() * element : 0;
     for (const Tensor& t : out) traffic += t.defined() ? elements * element : 0;
     bool stream = streams(traffic) &&
                   (rows == 1 || row_bytes % 64 == 0 ||
                    (is_thin && (rows * cols == along * size || along * size * element % 64 == 0)));
-    for (size_t k = 0; k < out.size(); ++k)
-        stream = stream && reinterpret_cast<uintptr_t>(out_base[k]) % 64 == 0 &&
-                 std::find(base.begin(), inputs_end, out_base[k]) == inputs_end;
+    for (const Tensor& t : out)
+        stream = stream && reinterpret_cast<uintptr_t>(raw_of(t)) % 64 == 0 &&
+                 std::ranges::find(in, raw_of(t), [](const Tensor* x) { return raw_of(*x); }) ==
+                     in.end();
     // Arithmetic of some length keeps the processor from looking far ahead by itself; short formulas it would only hold up.
     const bool ahead = stream && cost > 2;
     const auto locate = [&](int64_t row, int64_t col, const void** inputs, void** outputs) {
         int64_t at[Walk::max_operands];
         walk.locate(row, at);
-        for (size_t k = 0; k < operands; ++k)
-            inputs[k] = base[k] ? base[k] + (at[k] + col * col_stride[k]) * element : nullptr;
-        for (size_t k = 0; k < out.size(); ++k)
-            outputs[k] = out_base[k]
-                             ? out_base[k] + (at[operands] + col) * int64_t(size_of(out[k].dtype()))
-                             : nullptr;
+        const auto from = [](const Tensor& t, int64_t i) {
+            return t.defined() ? raw_of(t) + i * int64_t(size_of(t.dtype())) : nullptr;
+        };
+        for (size_t k = 0; k < operands; ++k) inputs[k] = from(*in[k], at[k] + col * col_stride[k]);
+        for (size_t k = 0; k < out.size(); ++k) outputs[k] = from(out[k], at[operands] + col);
     };
     const auto block = [&](int64_t row, int64_t rows, int64_t col, int64_t n) {
         const void* inputs[Walk::max_operands];

@@ -4,6 +4,7 @@
 #include "engine/cpu/copy.h"
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/tiny_table.h"
+#include "engine/scratch.h"
 
 namespace mercer {
 const cpu::TinyTable& tiny_table();  // engine/cpu/tiny.cpp
@@ -23,9 +24,11 @@ struct Batch {
     int64_t row, col, apart;
 };
 
-/// `count` matrices to a tile of as many columns, from any strides.
+/// `count` matrices as a tile of as many columns, from any strides.
 template <class T>
-void read_tile(int64_t rows, int64_t cols, int64_t count, const Batch<const T>& from, T* tile) {
+T* read_tile(Scratch& scratch, int64_t rows, int64_t cols, int64_t count,
+             const Batch<const T>& from) {
+    T* const tile = scratch.take<T>(rows * cols * count);
     const bool across = from.row == 1 && from.col != 1;  // rows lie along memory
     const int64_t inner = across ? rows : cols, outer = across ? cols : rows;
     const int64_t step = across ? from.row : from.col, to = across ? cols * count : count;
@@ -35,6 +38,7 @@ void read_tile(int64_t rows, int64_t cols, int64_t count, const Batch<const T>& 
     p.from_plane = across ? from.col : from.row;
     if (!across && step == 1 && p.from_plane == cols) p.rows = rows * cols, p.planes = 1;
     copy_plane(sizeof(T), tile, from.data, p);
+    return tile;
 }
 /// The tile's matrices, row-major one after the other.
 template <class T>

@@ -1,7 +1,6 @@
 // A triangular matrix in the order in which solves read it.
 #pragma once
 
-#include <bit>
 #include <cstring>
 
 #include "engine/cpu/copy.h"

@@ -1,7 +1,6 @@
 // Host side of the CUDA formulas: memory on the device, transfers, errors.
 #include <cuda_runtime_api.h>
 
-#include <string>
 #include <vector>
 
 #include "engine/cuda/device_block.h"

@@ -12,6 +12,8 @@ struct Safetensors::State {
     std::shared_ptr<const File> file;
     ReadOptions options;
     SafetensorsHeader header;
+
+    Tensor load(const TensorInfo& t) const;
 };
 
 Safetensors Safetensors::from(std::shared_ptr<const File> file, const ReadOptions& options) {
@@ -57,11 +59,11 @@ TensorInfo Safetensors::info(std::string_view name) const {
                          size() > 5 ? ", …" : "");
 }
 
-Tensor Safetensors::read(std::string_view name) const {
-    const TensorInfo t = info(name);
-    return load_elements(state_->file, t.name, t.element, t.shape, t.offset, false,
-                         state_->options);
+Tensor Safetensors::State::load(const TensorInfo& t) const {
+    return load_elements(file, t.name, t.element, t.shape, t.offset, false, options);
 }
+
+Tensor Safetensors::read(std::string_view name) const { return state_->load(info(name)); }
 
 TensorMap Safetensors::read(std::span<const std::string> names) const {
     TensorMap tensors;
@@ -73,9 +75,7 @@ TensorMap Safetensors::read_all() const {
     TensorMap tensors;
     for (size_t i = 0; i < size(); ++i) {
         const TensorInfo t = info(i);
-        tensors.emplace_hint(tensors.end(), t.name,
-                             load_elements(state_->file, t.name, t.element, t.shape, t.offset,
-                                           false, state_->options));
+        tensors.emplace_hint(tensors.end(), t.name, state_->load(t));
     }
     return tensors;
 }

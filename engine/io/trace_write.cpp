@@ -5,7 +5,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <streambuf>
 
 #include "engine/error.h"
 #include "engine/io/atomic_file.h"
@@ -24,24 +23,6 @@ std::string full_name(const TraceEvent& e) {
 std::string quoted(const std::string& text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
-
-// A stream's bytes into a file that appears whole or not at all.
-class FileBuffer : public std::streambuf {
-public:
-    explicit FileBuffer(io::AtomicFile& file) : file_(file) {}
-
-private:
-    std::streamsize xsputn(const char* text, std::streamsize bytes) override {
-        file_.write(text, size_t(bytes));
-        return bytes;
-    }
-    int_type overflow(int_type c) override {
-        const char one = traits_type::to_char_type(c);
-        if (c != traits_type::eof()) file_.write(&one, 1);
-        return traits_type::not_eof(c);
-    }
-    io::AtomicFile& file_;
-};
 
 // Nanoseconds as microseconds, exactly.
 std::string time_of(int64_t ns) {
@@ -69,10 +50,9 @@ void put_event(std::string& out, const TraceEvent& e, const std::string& head, i
     out += "}}";
 }
 
-}  // namespace
-
-void Trace::write_chrome(std::ostream& out) const {
-    const Recording& r = stopped("write_chrome");
+/// Calls write(text) for the file's parts, one after the other.
+template <class Write>
+void put_chrome(const Trace::Recording& r, Write write) {
     std::vector<const TraceEvent*> order;
     uint32_t threads = 0;
     for (const TraceEvent& e : r.all()) {
@@ -90,14 +70,14 @@ void Trace::write_chrome(std::ostream& out) const {
     std::string text =
         "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"program\":\"mercer\","
         "\"dropped_events\":" +
-        std::to_string(dropped()) + "},\"traceEvents\":[\n{\"ph\":\"M\"," + head +
+        std::to_string(r.dropped()) + "},\"traceEvents\":[\n{\"ph\":\"M\"," + head +
         ",\"name\":\"process_name\",\"args\":{\"name\":\"mercer\"}}";
     for (uint32_t t = 0; t < threads; ++t)
         text += ",\n{\"ph\":\"M\"," + head + ",\"tid\":" + std::to_string(t) +
                 ",\"name\":\"thread_name\",\"args\":{\"name\":\"thread " + std::to_string(t) +
                 "\"}}";
     const auto flush = [&] {
-        out.write(text.data(), std::streamsize(text.size()));
+        write(text);
         text.clear();
     };
     for (const TraceEvent* e : order) {
@@ -116,15 +96,21 @@ void Trace::write_chrome(std::ostream& out) const {
     }
     text += "\n]}\n";
     flush();
+}
+
+}  // namespace
+
+void Trace::write_chrome(std::ostream& out) const {
+    put_chrome(stopped("write_chrome"), [&](const std::string& text) {
+        out.write(text.data(), std::streamsize(text.size()));
+    });
     if (!out) throw IoError("write_chrome", "the stream cannot be written");
 }
 
 void Trace::write_chrome(const std::filesystem::path& file) const {
+    const Recording& r = stopped("write_chrome");
     io::AtomicFile whole("write_chrome", file);
-    FileBuffer buffer(whole);
-    std::ostream out(&buffer);
-    out.exceptions(std::ios::badbit);  // so that the file's own error, which names it, gets out
-    write_chrome(out);
+    put_chrome(r, [&](const std::string& text) { whole.write(text); });
     whole.commit();
 }
 

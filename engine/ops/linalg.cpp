@@ -84,14 +84,13 @@ Tensor factored(const char* operation, const Tensor& a, int64_t k, Body body, co
         tiny,
         [&](int64_t first, int64_t count) {
             Scratch scratch;
-            T *matrices = scratch.take<T>(n * n * count), *right = scratch.take<T>(n * k * count);
             T* const to = static_cast<T*>(x.raw()) + first * n * k;
-            cpu::read_tile<T>(n, n, count, {all + first * n * n, n, 1, n * n}, matrices);
-            if (invert)
-                for (int64_t i = 0; i < n * n; ++i)
-                    std::fill_n(right + i * count, count, T(i % (n + 1) == 0));
-            else
-                cpu::read_tile<T>(n, k, count, {to, k, 1, n * k}, right);
+            T *matrices =
+                  cpu::read_tile<T>(scratch, n, n, count, {all + first * n * n, n, 1, n * n}),
+              *right = invert ? scratch.take<T>(n * n * count)
+                              : cpu::read_tile<T>(scratch, n, k, count, {to, k, 1, n * k});
+            for (int64_t i = 0; invert && i < n * n; ++i)
+                std::fill_n(right + i * count, count, T(i % (n + 1) == 0));
             if (!cpu::tiny_kernels<T>().solve(n, k, matrices, right, count)) return false;
             cpu::write_tile(n * k, count, right, to);
             return true;
@@ -117,8 +116,9 @@ Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
             are_tiny(n, batch),
             [&](int64_t first, int64_t count) {
                 Scratch scratch;
-                T *matrices = scratch.take<T>(n * n * count), *l = scratch.take<T>(n * n * count);
-                cpu::read_tile<T>(n, n, count, {a + first * n * n, n, 1, n * n}, matrices);
+                T *matrices =
+                      cpu::read_tile<T>(scratch, n, n, count, {a + first * n * n, n, 1, n * n}),
+                  *l = scratch.take<T>(n * n * count);
                 if (!cpu::tiny_kernels<T>().cholesky(n, matrices, l, count)) return false;
                 cpu::write_tile(n * n, count, l, out + first * n * n);
                 return true;
@@ -157,10 +157,10 @@ Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) 
                 (batch.rank() == 1 || (in[0].is_contiguous() && in[0].count() == matrices * n * n)),
             [&](int64_t first, int64_t some) {
                 Scratch scratch;
-                T *tile = scratch.take<T>(n * n * some), *right = scratch.take<T>(n * k * some);
                 T* const at = b + first * n * k;
-                cpu::read_tile<T>(n, n, some, {a + first * apart, row, col, apart}, tile);
-                cpu::read_tile<T>(n, k, some, {at, k, 1, n * k}, right);
+                T *tile =
+                      cpu::read_tile<T>(scratch, n, n, some, {a + first * apart, row, col, apart}),
+                  *right = cpu::read_tile<T>(scratch, n, k, some, {at, k, 1, n * k});
                 cpu::tiny_kernels<T>().solve_triangular(n, k, tile, attrs.lower != attrs.transposed,
                                                         right, some);
                 cpu::write_tile(n * k, some, right, at);

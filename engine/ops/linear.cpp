@@ -1,7 +1,5 @@
 #include "engine/ops/linear.h"
 
-#include <string>
-
 #include "engine/cpu/pointwise.h"
 #include "engine/error.h"
 #include "engine/functions.h"

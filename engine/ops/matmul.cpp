@@ -63,15 +63,13 @@ bool multiply_tiny(int64_t m, int64_t n, int64_t k, const cpu::MatrixView<const 
     if (walk.cols() < 16 || apart(0) != m * n) return false;
     walk.for_pieces(cpu::tiny_columns, 1, [&](const int64_t* at, int64_t first, int64_t count) {
         Scratch scratch;
-        T *x = scratch.take<T>(m * k * count), *y = scratch.take<T>(k * n * count),
-          *z = scratch.take<T>(m * n * count);
         const auto read = [&](size_t operand, const cpu::MatrixView<const T>& from, int64_t rows,
-                              int64_t columns, T* to) {
+                              int64_t columns) {
             const T* const data = from.data + at[operand] + first * apart(operand);
-            cpu::read_tile<T>(rows, columns, count, {data, from.row, from.col, apart(operand)}, to);
+            return cpu::read_tile<T>(scratch, rows, columns, count,
+                                     {data, from.row, from.col, apart(operand)});
         };
-        read(1, a, m, k, x);
-        read(2, b, k, n, y);
+        T *x = read(1, a, m, k), *y = read(2, b, k, n), *z = scratch.take<T>(m * n * count);
         cpu::tiny_kernels<T>().multiply(m, n, k, x, y, z, count);
         cpu::write_tile(m * n, count, z, c.data + at[0] + first * m * n);
     });

@@ -1,7 +1,6 @@
 #include "engine/ops/pointwise.h"
 
 #include <algorithm>
-#include <string>
 
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/layout.h"

@@ -2,8 +2,6 @@
 // result of the operation, so that second derivatives read it as they read any other value.
 #pragma once
 
-#include <type_traits>
-
 #include "engine/ops/op.h"
 
 namespace mercer {

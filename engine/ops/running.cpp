@@ -8,17 +8,6 @@
 namespace mercer {
 namespace {
 
-std::array<Tensor, 2> run_side_by_side(cpu::Scan op, const SideBySide& x, bool reverse) {
-    const Tensor y = Tensor::empty(x.x.shape(), x.x.dtype()),
-                 index = Tensor::empty(x.x.shape(), DType::i64);
-    const auto kernel = scan_table().running[op == cpu::Scan::min][int(y.dtype())].turned;
-    x.run(y, reverse, [&](cpu::ScanArgs args, int64_t row) {
-        args.index = static_cast<int64_t*>(index.raw()) + row * x.n;
-        kernel(args);
-    });
-    return {y, index};
-}
-
 // A few long rows are cut, each for several threads. They stand at the last t at which x_t is the extremum, for a new one
 // and an equal one are it at their place: that is a running extremum of places.
 std::array<Tensor, 2> run_long_rows(const Lines& l, cpu::Scan op, const RunningAttrs& attrs,
@@ -50,22 +39,25 @@ std::array<Tensor, 2> running(const char* name, cpu::Scan op, const RunningAttrs
         const auto [y, index] = running(name, op, {last, attrs.reverse}, as_rows(in, attrs.axis));
         return {as_rows(y, attrs.axis), as_rows(index, attrs.axis)};
     }
-    if (attrs.axis == last && !longest && SideBySide::fit(in))
-        return run_side_by_side(op, SideBySide(in), attrs.reverse);
-    const Tensor x = in.contiguous();
-    if (x.count() == 0)
-        return {Tensor::empty(x.shape(), x.dtype()), Tensor::empty(x.shape(), DType::i64)};
+    const bool beside = attrs.axis == last && !longest && SideBySide::fit(in);
+    const Tensor x = beside ? in : in.contiguous();
     const Lines l(x.shape(), attrs.axis);
-    if (l.inner == 1 && (longest || (l.n >= 1024 && l.outer < 16 * thread_count())))
+    if (!beside && x.count() && l.inner == 1 &&
+        (longest || (l.n >= 1024 && l.outer < 16 * thread_count())))
         return run_long_rows(l, op, attrs, x);
     const Tensor y = Tensor::empty(x.shape(), x.dtype()),
                  index = Tensor::empty(x.shape(), DType::i64);
-    l.run(
-        scan_table().running[op == cpu::Scan::min][int(x.dtype())], x, y, attrs.reverse, 1,
-        [&](cpu::ScanArgs& args, int64_t first) {
-            args.index = static_cast<int64_t*>(index.raw()) + first;
-        },
-        2 + 8 / int64_t(size_of(y.dtype())));
+    const cpu::ScanSteps& steps = scan_table().running[op == cpu::Scan::min][int(x.dtype())];
+    const auto places = [&](cpu::ScanArgs& args, int64_t first) {
+        args.index = static_cast<int64_t*>(index.raw()) + first;
+    };
+    if (beside)
+        SideBySide(x).run(y, attrs.reverse, [&](cpu::ScanArgs args, int64_t row) {
+            places(args, row * l.n);
+            steps.turned(args);
+        });
+    else if (x.count())
+        l.run(steps, x, y, attrs.reverse, 1, places, 2 + 8 / int64_t(size_of(y.dtype())));
     return {y, index};
 }
 

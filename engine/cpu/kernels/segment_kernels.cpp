@@ -5,6 +5,7 @@
 // (segment_group.h). Rows that are picked are asked for early.
 #include "engine/cpu/kernels/for_registers.h"
 #include "engine/cpu/kernels/segment_group.h"
+#include "engine/cpu/kernels/tile.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
@@ -110,11 +111,6 @@ void dots(const Segments& g, const void* left, const void* right, void* to) {
     }
 }
 
-/// What is subtracted from a segment with this maximum: of −∞ only, exp gives zeros, and so do we.
-template <class T>
-MERCER_INLINE Vec<T> subtrahend(Vec<T> top) {
-    return select(top == Vec<T>(MaxOp::identity<T>), Vec<T>(T(0)), top);
-}
 /// What exponentials are multiplied by: 1/sum, or 0.
 template <class T>
 MERCER_INLINE Vec<T> share_of(Vec<T> sum) {
@@ -130,7 +126,7 @@ void softmax_group(Group<T, parts> group, const T* x, T* y) {
         return group.load_part(x + i, count, lowest);
     });
     T top[lanes], scale[lanes];
-    subtrahend(most).store(top);
+    finite_top(most).store(top);
     Vec<T> kept[lanes * parts + 1], *to = kept;  // of few registers; of more, y keeps them
     const Vec<T> sum = group.template join<SumOp>([&](int r, int64_t i, int count) MERCER_STEP {
         const Vec<T> e = exp_falling(group.load_part(x + i, count, lowest) - Vec<T>(top[r]));
@@ -191,7 +187,7 @@ void softmax(const Segments& g, const void* from, void* to) {
                 fetch_beyond(x + i);
                 top[r] = PlainMax::join(top[r], load(x + i, count, T(0)));
             });
-            for (int r = 0; r < n; ++r) top[r] = subtrahend(top[r]);
+            for (int r = 0; r < n; ++r) top[r] = finite_top(top[r]);
             Vec<T>* e = kept;
             for_rows<T, n>(g, s, c, [&](int r, int64_t i) MERCER_STEP {
                 const Vec<T> v = exp_falling(load(x + i, count, T(0)) - top[r]);
