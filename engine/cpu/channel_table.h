@@ -18,13 +18,11 @@ struct ChannelArgs {
 };
 
 struct ChannelTable {
-    /// out = (x − mean)·scale + shift
+    /// out = (x − mean)·slope + shift, with g also + g·scale
     void (*affine[2][2])(const ChannelArgs&);
     /// Σ g and Σ g·(x − mean): of each line; or, by channel, over the lines in ascending order.
     /// With `out`: out = g·scale.
     void (*sums[2][2])(const ChannelArgs&);
-    /// out = g·scale + (x − mean)·slope + shift
-    void (*gradient[2][2])(const ChannelArgs&);
 };
 
 }  // namespace mercer::cpu

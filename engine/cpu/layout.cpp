@@ -45,6 +45,7 @@ Walk plan_walk(const Shape& shape, std::span<const Strides> strides) {
 
 Strides broadcast_strides(const char* operation, const Shape& from, const Strides& strides,
                           const Shape& to) {
+    if (from == to) return strides;
     Strides out = Dims::filled(to.rank(), 0);
     const int lead = to.rank() - from.rank();
     bool fits = lead >= 0;

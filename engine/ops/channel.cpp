@@ -77,17 +77,10 @@ Tensor ChannelAffine::forward(const Attrs&, std::span<const Tensor> in) {
     require_floating(name, in[0]);
     channel_shape(name, in[0].shape());
     for (const Tensor& t : in.subspan(1)) require_channels(name, t, in[0]);
-    const Tensor x = in[0].contiguous(), y = Tensor::empty(x.shape(), x.dtype());
-    const Lines l = lines_of(x.shape());
-    const Tensor mean = dense_or(in[1], 0, l.channels, x.dtype()),
-                 scale = dense_or(in[2], 1, l.channels, x.dtype()),
-                 shift = dense_or(in[3], 0, l.channels, x.dtype());
-    cpu::ChannelArgs a{};
-    a.x = x.raw(), a.mean = mean.raw(), a.scale = scale.raw(), a.shift = shift.raw();
-    a.out = y.raw(), a.stream = streams(x, 2);
-    const Kernel kernel = channel_table().affine[l.whole][x.dtype() == DType::f64];
-    for_pieces(l, a, x.dtype(), [&](const cpu::ChannelArgs& piece, int64_t) { kernel(piece); });
-    return y;
+    const int64_t channels = in[0].size(1);
+    const DType dtype = in[0].dtype();
+    return channel_affine(in[0], dense_or(in[1], 0, channels, dtype),
+                          dense_or(in[2], 1, channels, dtype), dense_or(in[3], 0, channels, dtype));
 }
 
 std::array<Tensor, 3> channel_sums(const Tensor& from, const Tensor& mean, const Tensor& gradient,
@@ -128,17 +121,18 @@ std::array<Tensor, 3> channel_sums(const Tensor& from, const Tensor& mean, const
     return {total(sum_g, 0b01), total(sum_gx, 0b01), dx};
 }
 
-Tensor channel_gradient(const Tensor& from_x, const Tensor& mean, const Tensor& gradient,
-                        const Tensor& scale, const Tensor& slope, const Tensor& shift) {
-    const Tensor x = from_x.contiguous(), g = gradient.contiguous(),
-                 dx = Tensor::empty(x.shape(), x.dtype());
+Tensor channel_affine(const Tensor& from, const Tensor& mean, const Tensor& slope,
+                      const Tensor& shift, const Tensor& gradient, const Tensor& scale) {
+    const Tensor x = from.contiguous(), g = dense(gradient),
+                 y = Tensor::empty(x.shape(), x.dtype());
     const Lines l = lines_of(x.shape());
     cpu::ChannelArgs a{};
-    a.x = x.raw(), a.g = g.raw(), a.mean = mean.raw(), a.scale = scale.raw();
-    a.slope = slope.raw(), a.shift = shift.raw(), a.out = dx.raw(), a.stream = streams(x, 3);
-    const Kernel kernel = channel_table().gradient[l.whole][x.dtype() == DType::f64];
+    a.x = x.raw(), a.mean = mean.raw(), a.slope = slope.raw(), a.shift = shift.raw();
+    a.out = y.raw(), a.stream = streams(x, g.defined() ? 3 : 2);
+    if (g.defined()) a.g = g.raw(), a.scale = scale.raw();
+    const Kernel kernel = channel_table().affine[l.whole][x.dtype() == DType::f64];
     for_pieces(l, a, x.dtype(), [&](const cpu::ChannelArgs& piece, int64_t) { kernel(piece); });
-    return dx;
+    return y;
 }
 
 std::array<Tensor, 3> BatchNorm::forward(const Attrs& attrs, std::span<const Tensor> in) {

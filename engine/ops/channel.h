@@ -23,8 +23,9 @@ MERCER_API void require_channels(const char* name, const Tensor& t, const Tensor
 /// Of first derivatives: Σ g and Σ g·(x − mean) by channel, and, if `scale` is defined, g·scale.
 MERCER_API std::array<Tensor, 3> channel_sums(const Tensor& x, const Tensor& mean, const Tensor& g,
                                               const Tensor& scale);
-/// g·scale + (x − mean)·slope + shift
-MERCER_API Tensor channel_gradient(const Tensor& x, const Tensor& mean, const Tensor& g,
-                                   const Tensor& scale, const Tensor& slope, const Tensor& shift);
+/// (x − mean)·slope + shift, with g also + g·scale
+MERCER_API Tensor channel_affine(const Tensor& x, const Tensor& mean, const Tensor& slope,
+                                 const Tensor& shift, const Tensor& g = {},
+                                 const Tensor& scale = {});
 
 }  // namespace mercer

@@ -53,7 +53,7 @@ void BatchNorm::vjp(Vjp<X>& c) {
             Tensor slope = -(scale * square(r) * sum_gx) / n, shift = -(scale * sum_g) / n;
             if (c.g(1).defined()) shift = shift + c.g(1) / n;
             if (c.g(2).defined()) slope = slope + c.g(2) * (2 / n);
-            if (c.wants(0)) c.give(0, channel_gradient(x, mean, g, scale, slope, shift));
+            if (c.wants(0)) c.give(0, channel_affine(x, mean, slope, shift, g, scale));
             if (c.wants(1)) c.give(1, r * sum_gx);
             if (c.wants(2)) c.give(2, sum_g);
             return;

@@ -21,8 +21,7 @@ Tensor run(const char* name, cpu::PointwiseFn kernel, const Tensor& first, const
     Shape shape = first.shape();
     ((shape = cpu::broadcast_shape(name, shape, more.shape())), ...);
     const auto strides_of = [&](const Tensor& x) {
-        return x.shape() == shape ? x.strides()
-                                  : cpu::broadcast_strides(name, x.shape(), x.strides(), shape);
+        return cpu::broadcast_strides(name, x.shape(), x.strides(), shape);
     };
     const Tensor* const in[] = {&first, &more...};
     const Strides strides[] = {strides_of(first), strides_of(more)...};

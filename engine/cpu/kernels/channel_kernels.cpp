@@ -15,36 +15,26 @@ MERCER_INLINE void for_lines(const cpu::ChannelArgs& a, Body body) {
     }
 }
 
-template <class T, bool whole>
-void affine(const cpu::ChannelArgs& a) {
+template <class T, bool whole, bool both>
+void affine_of(const cpu::ChannelArgs& a) {
     for_lines<T>(a, [&](int64_t l, int64_t channel) MERCER_STEP {
         const T* x = static_cast<const T*>(a.x) + l * a.n;
-        const Parameter<T, whole> mean(a.mean, channel), scale(a.scale, channel),
-            shift(a.shift, channel);
+        const T* g = both ? static_cast<const T*>(a.g) + l * a.n : nullptr;
+        const Parameter<T, whole> mean(a.mean, channel), slope(a.slope, channel),
+            shift(a.shift, channel), scale(a.scale, channel);
         write_run(static_cast<T*>(a.out) + l * a.n, a.n, a.stream,
                   [&](int64_t i, int count) MERCER_STEP {
-                      return fma(load(x + i, count, T(0)) - mean.at(i, count), scale.at(i, count),
-                                 shift.at(i, count));
+                      const Vec<T> away = load(x + i, count, T(0)) - mean.at(i, count);
+                      const Vec<T> y = fma(away, slope.at(i, count), shift.at(i, count));
+                      if constexpr (!both) return y;
+                      return fma(load(g + i, count, T(0)), scale.at(i, count), y);
                   });
     });
     if (a.stream) stream_fence();
 }
-
 template <class T, bool whole>
-void gradient(const cpu::ChannelArgs& a) {
-    for_lines<T>(a, [&](int64_t l, int64_t channel) MERCER_STEP {
-        const T* x = static_cast<const T*>(a.x) + l * a.n;
-        const T* g = static_cast<const T*>(a.g) + l * a.n;
-        const Parameter<T, whole> mean(a.mean, channel), scale(a.scale, channel),
-            slope(a.slope, channel), shift(a.shift, channel);
-        write_run(static_cast<T*>(a.out) + l * a.n, a.n, a.stream,
-                  [&](int64_t i, int count) MERCER_STEP {
-                      const Vec<T> away = load(x + i, count, T(0)) - mean.at(i, count);
-                      return fma(load(g + i, count, T(0)), scale.at(i, count),
-                                 fma(away, slope.at(i, count), shift.at(i, count)));
-                  });
-    });
-    if (a.stream) stream_fence();
+void affine(const cpu::ChannelArgs& a) {
+    a.g ? affine_of<T, whole, true>(a) : affine_of<T, whole, false>(a);
 }
 
 template <class T, bool scaled>
@@ -114,7 +104,6 @@ void sums(const cpu::ChannelArgs& a) {
     {                                                                                        \
         {name<float, false>, name<double, false>}, { name<float, true>, name<double, true> } \
     }
-extern const cpu::ChannelTable channel_table = {MERCER_KERNELS(affine), MERCER_KERNELS(sums),
-                                                MERCER_KERNELS(gradient)};
+extern const cpu::ChannelTable channel_table = {MERCER_KERNELS(affine), MERCER_KERNELS(sums)};
 
 }  // namespace mercer::MERCER_ISA

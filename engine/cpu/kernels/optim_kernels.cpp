@@ -3,8 +3,7 @@
 // and written, g is read. The stores go where a load just was, so that the lines are there already.
 //
 // A formula is a struct: `states`, how many numbers it remembers; `overwrites`, whether p is only
-// written; constants made from cpu::UpdateConstants; and the update itself. It costs a line in the
-// table below and one in cpu::UpdateRule.
+// written; and the update itself, which returns p. It costs a line in the table below and one in cpu::UpdateRule.
 #include "engine/cpu/kernels/row.h"
 #include "engine/cpu/optim_table.h"
 
@@ -13,28 +12,33 @@ namespace {
 
 using Constants = cpu::UpdateConstants;
 
-template <int numbers>
+template <int numbers, bool only_written = false>
 struct Remembers {
     static constexpr int states = numbers;
-    static constexpr bool overwrites = false;
+    static constexpr bool overwrites = only_written;
 };
+
+/// A constant in all lanes.
+template <class T>
+MERCER_INLINE Vec<T> all(double x) {
+    return Vec<T>(T(x));
+}
 
 /// p ← p − rate·g
 template <class T>
 struct Sgd : Remembers<0> {
-    Vec<T> down;
-    explicit Sgd(const Constants& c) : down(T(-c.rate)) {}
-    MERCER_INLINE Vec<T> operator()(Vec<T> p, Vec<T> g, Vec<T>*) const { return fma(down, g, p); }
+    static MERCER_INLINE Vec<T> step(const Constants& c, Vec<T> p, Vec<T> g, Vec<T>*) {
+        return fma(all<T>(-c.rate), g, p);
+    }
 };
 
 /// v ← β₁v + gain·g, p ← p − rate·v; looking ahead: p ← p − rate·(g + β₁v)
 template <class T, bool ahead>
 struct Velocity : Remembers<1> {
-    Vec<T> down, beta, gain;
-    explicit Velocity(const Constants& c) : down(T(-c.rate)), beta(T(c.beta1)), gain(T(c.gain)) {}
-    MERCER_INLINE Vec<T> operator()(Vec<T> p, Vec<T> g, Vec<T>* v) const {
-        v[0] = fma(beta, v[0], gain * g);
-        return fma(down, ahead ? fma(beta, v[0], g) : v[0], p);
+    static MERCER_INLINE Vec<T> step(const Constants& c, Vec<T> p, Vec<T> g, Vec<T>* v) {
+        const Vec<T> beta = all<T>(c.beta1);
+        v[0] = fma(beta, v[0], all<T>(c.gain) * g);
+        return fma(all<T>(-c.rate), ahead ? fma(beta, v[0], g) : v[0], p);
     }
 };
 
@@ -42,31 +46,22 @@ struct Velocity : Remembers<1> {
 /// − rate·m
 template <class T, bool scaled>
 struct Moments : Remembers<2> {
-    Vec<T> rate, b1, a1, b2, a2, correction, epsilon;
-    explicit Moments(const Constants& c)
-        : rate(T(c.rate)),
-          b1(T(c.beta1)),
-          a1(T(1 - c.beta1)),
-          b2(T(c.beta2)),
-          a2(T(1 - c.beta2)),
-          correction(T(c.correction)),
-          epsilon(T(c.epsilon)) {}
-    MERCER_INLINE Vec<T> operator()(Vec<T> p, Vec<T> g, Vec<T>* s) const {
-        s[0] = fma(b1, s[0], a1 * g);
-        s[1] = fma(b2, s[1], a2 * (g * g));
-        if constexpr (scaled) return p - rate * s[0] / fma(correction, sqrt(s[1]), epsilon);
-        return p - rate * s[0];
+    static MERCER_INLINE Vec<T> step(const Constants& c, Vec<T> p, Vec<T> g, Vec<T>* s) {
+        s[0] = fma(all<T>(c.beta1), s[0], all<T>(1 - c.beta1) * g);
+        s[1] = fma(all<T>(c.beta2), s[1], all<T>(1 - c.beta2) * (g * g));
+        const Vec<T> away = all<T>(c.rate) * s[0];
+        if constexpr (scaled)
+            return p - away / fma(all<T>(c.correction), sqrt(s[1]), all<T>(c.epsilon));
+        return p - away;
     }
 };
 
 /// G ← G + g², p ← p − rate·g / (√G + ε)
 template <class T>
 struct Adagrad : Remembers<1> {
-    Vec<T> rate, epsilon;
-    explicit Adagrad(const Constants& c) : rate(T(c.rate)), epsilon(T(c.epsilon)) {}
-    MERCER_INLINE Vec<T> operator()(Vec<T> p, Vec<T> g, Vec<T>* s) const {
+    static MERCER_INLINE Vec<T> step(const Constants& c, Vec<T> p, Vec<T> g, Vec<T>* s) {
         s[0] = fma(g, g, s[0]);
-        return p - rate * g / (sqrt(s[0]) + epsilon);
+        return p - all<T>(c.rate) * g / (sqrt(s[0]) + all<T>(c.epsilon));
     }
 };
 
@@ -75,62 +70,49 @@ struct Adagrad : Remembers<1> {
 /// place of d. Remembers v, a, b.
 template <class T, bool centered, bool momentum>
 struct MeanSquare : Remembers<1 + centered + momentum> {
-    Vec<T> down, beta1, b2, a2, epsilon;
-    explicit MeanSquare(const Constants& c)
-        : down(T(-c.rate)),
-          beta1(T(c.beta1)),
-          b2(T(c.beta2)),
-          a2(T(1 - c.beta2)),
-          epsilon(T(c.epsilon)) {}
-    MERCER_INLINE Vec<T> operator()(Vec<T> p, Vec<T> g, Vec<T>* s) const {
+    static MERCER_INLINE Vec<T> step(const Constants& c, Vec<T> p, Vec<T> g, Vec<T>* s) {
+        const Vec<T> b2 = all<T>(c.beta2), a2 = all<T>(1 - c.beta2);
         s[0] = fma(b2, s[0], a2 * (g * g));
         Vec<T> square = s[0];
         if constexpr (centered) {
             s[1] = fma(b2, s[1], a2 * g);
             square = maximum(square - s[1] * s[1], Vec<T>(T(0)));
         }
-        Vec<T> d = g / (sqrt(square) + epsilon);
-        if constexpr (momentum) d = s[1 + centered] = fma(beta1, s[1 + centered], d);
-        return fma(down, d, p);
+        Vec<T> d = g / (sqrt(square) + all<T>(c.epsilon));
+        if constexpr (momentum) d = s[1 + centered] = fma(all<T>(c.beta1), s[1 + centered], d);
+        return fma(all<T>(-c.rate), d, p);
     }
 };
 
 /// p ← p + rate·(g − p)
 template <class T>
 struct Blend : Remembers<0> {
-    Vec<T> rate;
-    explicit Blend(const Constants& c) : rate(T(c.rate)) {}
-    MERCER_INLINE Vec<T> operator()(Vec<T> p, Vec<T> g, Vec<T>*) const {
-        return fma(rate, g - p, p);
+    static MERCER_INLINE Vec<T> step(const Constants& c, Vec<T> p, Vec<T> g, Vec<T>*) {
+        return fma(all<T>(c.rate), g - p, p);
     }
 };
 
 /// p ← rate·g
 template <class T>
-struct Scale : Remembers<0> {
-    static constexpr bool overwrites = true;
-    Vec<T> rate;
-    explicit Scale(const Constants& c) : rate(T(c.rate)) {}
-    MERCER_INLINE Vec<T> operator()(Vec<T>, Vec<T> g, Vec<T>*) const { return rate * g; }
+struct Scale : Remembers<0, true> {
+    static MERCER_INLINE Vec<T> step(const Constants& c, Vec<T>, Vec<T> g, Vec<T>*) {
+        return all<T>(c.rate) * g;
+    }
 };
 
 /// p ← g, at most rate in magnitude; NaN stays
 template <class T>
-struct Clamp : Remembers<0> {
-    static constexpr bool overwrites = true;
-    Vec<T> bound;
-    explicit Clamp(const Constants& c) : bound(T(c.rate)) {}
-    MERCER_INLINE Vec<T> operator()(Vec<T>, Vec<T> g, Vec<T>*) const {
-        return maximum(minimum(g, bound), -bound);
+struct Clamp : Remembers<0, true> {
+    static MERCER_INLINE Vec<T> step(const Constants& c, Vec<T>, Vec<T> g, Vec<T>*) {
+        return maximum(minimum(g, all<T>(c.rate)), all<T>(-c.rate));
     }
 };
 
 template <class Formula, class T>
 void update(const cpu::UpdateItem& u, int64_t begin, int64_t n) {
     constexpr int states = Formula::states;
-    const Formula formula(u.constants);
-    const Vec<T> l2(T(u.constants.l2)), shrink(T(u.constants.shrink));
-    const bool decays = u.constants.l2 != 0;
+    const Constants constants = u.constants;  // of its own, which no store reaches
+    const bool decays = constants.l2 != 0;
     T* const p = static_cast<T*>(u.p) + begin;
     const T* const g = static_cast<const T*>(u.g) + begin;
     T* s[states + 1];
@@ -140,10 +122,10 @@ void update(const cpu::UpdateItem& u, int64_t begin, int64_t n) {
         for (int k = 0; k < states; ++k) si[k] = load(s[k] + i, count, T(1));
         if constexpr (!Formula::overwrites) {
             pi = load(p + i, count, T(1));
-            if (decays) gi = fma(l2, pi, gi);
-            pi = shrink * pi;
+            if (decays) gi = fma(all<T>(constants.l2), pi, gi);
+            pi = all<T>(constants.shrink) * pi;
         }
-        pi = formula(pi, gi, si);
+        pi = Formula::step(constants, pi, gi, si);
         for (int k = 0; k < states; ++k) store(si[k], s[k] + i, count);
         store(pi, p + i, count);
     });
