@@ -53,15 +53,13 @@ private:
 // One size class. Its counters live under its lock: an allocation costs two locked instructions.
 struct FreeList {
     SpinLock lock;
-    FreeBlock* head = nullptr;
+    FreeBlocks blocks;
     uint64_t taken = 0, hits = 0, held = 0;
 
     void give(void* block) {
         const std::lock_guard guard(lock);
         ++held;
-        auto* freed = static_cast<FreeBlock*>(block);
-        freed->next = head;
-        head = freed;
+        blocks.give(block);
     }
 };
 
@@ -134,7 +132,7 @@ struct Allocator {
         return sum;
     }
     void give_up(ThreadBlocks& t) {
-        t.give_up([&](FreeBlock* block, size_t i) { give_to_system(block, class_bytes(i)); });
+        t.give_up([&](void* block, size_t i) { give_to_system(block, class_bytes(i)); });
         t.epoch = epoch.load(std::memory_order_relaxed);
     }
     /// Whether blocks of this size need not be watched one by one.
@@ -180,7 +178,7 @@ struct ThreadBlocksOwner {
             (blocks.previous ? blocks.previous->next : a.threads) = blocks.next;
             if (blocks.next) blocks.next->previous = blocks.previous;
         }
-        blocks.give_up([&](FreeBlock* block, size_t i) { a.free[i].give(block); });
+        blocks.give_up([&](void* block, size_t i) { a.free[i].give(block); });
     }
 };
 
@@ -194,17 +192,13 @@ void Allocator::trim() {
     epoch.fetch_add(1, std::memory_order_relaxed);
     if (ThreadBlocks* t = own_blocks()) give_up(*t);
     for (size_t i = 0; i < class_count; ++i) {
-        FreeBlock* head;
+        FreeBlocks all;
         {
             const std::lock_guard lock(free[i].lock);
-            head = std::exchange(free[i].head, nullptr);
+            std::swap(all, free[i].blocks);
             free[i].held = 0;
         }
-        while (head) {
-            FreeBlock* next = head->next;
-            give_to_system(head, class_bytes(i));
-            head = next;
-        }
+        while (void* const block = all.take()) give_to_system(block, class_bytes(i));
     }
 }
 
@@ -235,9 +229,7 @@ void* memory::allocate(size_t bytes) {
         FreeList& list = a.free[index];
         const std::lock_guard lock(list.lock);
         ++list.taken;
-        if (list.head) {
-            block = list.head;
-            list.head = list.head->next;
+        if ((block = list.blocks.take())) {
             ++list.hits;
             --list.held;
         }

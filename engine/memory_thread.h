@@ -9,8 +9,22 @@
 
 namespace mercer {
 
-struct FreeBlock {
-    FreeBlock* next;
+/// Blocks that are free, the one given last first; each holds where the next one is.
+class FreeBlocks {
+public:
+    void give(void* block) {
+        *static_cast<void**>(block) = head_;
+        head_ = block;
+    }
+    /// nullptr if there is none.
+    void* take() {
+        void* const block = head_;
+        if (block) head_ = *static_cast<void**>(block);
+        return block;
+    }
+
+private:
+    void* head_ = nullptr;
 };
 
 /// Only the owning thread changes it. Others read the counters for statistics, which therefore are
@@ -28,7 +42,7 @@ struct ThreadBlocks {
         void add(T x) { set(get() + x); }
     };
 
-    std::array<FreeBlock*, classes> head{};
+    std::array<FreeBlocks, classes> free;
     std::array<Counter<uint64_t>, classes> held;  // blocks in each list
     Counter<uint64_t> hits;
     Counter<int64_t> live, high;  // bytes taken less given back since last settled; its maximum
@@ -39,9 +53,8 @@ struct ThreadBlocks {
 
     /// nullptr if there is none.
     void* take(size_t index) {
-        FreeBlock* block = head[index];
+        void* const block = free[index].take();
         if (!block) return nullptr;
-        head[index] = block->next;
         held[index].add(uint64_t(-1));
         hits.add(1);
         live.add(int64_t(bytes_of(index)));
@@ -51,9 +64,7 @@ struct ThreadBlocks {
     /// False if enough are kept.
     bool keep(void* block, size_t index) {
         if (held[index].get() * bytes_of(index) >= kept) return false;
-        auto* freed = static_cast<FreeBlock*>(block);
-        freed->next = head[index];
-        head[index] = freed;
+        free[index].give(block);
         held[index].add(1);
         live.add(-int64_t(bytes_of(index)));
         return true;
@@ -66,14 +77,8 @@ struct ThreadBlocks {
     template <class Give>
     void give_up(Give give) {
         for (size_t i = 0; i < classes; ++i) {
-            FreeBlock* block = head[i];
-            head[i] = nullptr;
             held[i].set(0);
-            while (block) {
-                FreeBlock* after = block->next;
-                give(block, i);
-                block = after;
-            }
+            while (void* const block = free[i].take()) give(block, i);
         }
     }
 };

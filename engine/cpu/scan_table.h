@@ -10,7 +10,7 @@ enum class Scan { sum, prod, max, min };
 /// n steps along each of `count` lines, `inner` elements from one to the next.
 struct ScanArgs {
     const void* x;
-    int64_t n, inner = 1, count = 0;
+    int64_t n, inner = 1, count = 1;
     bool exclusive = false, reverse = false;
     void* out = nullptr;
     const void* a = nullptr;   // recurrence: the factors, with x what is added
@@ -40,7 +40,7 @@ struct ScanSteps {
 };
 
 struct ScanTable {
-    /// Whole rows one after the other, without a carry; count = 0: one, with it, and out may be null.
+    /// Whole rows one after the other, without a carry; or a part of one with it, and out may be null.
     ScanFn rows[4][4];        // [Scan][f32, f64, i32, i64], but products of floats
     ScanSteps joins[2][4];    // sum, prod
     ScanSteps running[2][4];  // max, min

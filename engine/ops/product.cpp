@@ -90,6 +90,22 @@ void cumprod_gradient(const ScanAttrs& attrs, const T* x, const T* g, int64_t n,
     }
 }
 
+/// dx, line by line: body(r, line r of x, room for n numbers, that of dx).
+template <class Body>
+Tensor line_by_line(const AxesLast& t, const Tensor& x, Body body) {
+    const Tensor from = t.lines(x).contiguous(), to = Tensor::empty(from.shape(), from.dtype());
+    visit_floating(to.dtype(), [&]<class T>(T) {
+        for_rows(t.rows, 8 * t.n, [&](int64_t first, int64_t rows) {
+            Scratch scratch;
+            double* const room = scratch.take<double>(t.n);
+            for (int64_t r = first; r < first + rows; ++r)
+                body(r, static_cast<const T*>(from.raw()) + r * t.n, room,
+                     static_cast<T*>(to.raw()) + r * t.n);
+        });
+    });
+    return t.restored(to);
+}
+
 }  // namespace
 
 void settle_products(const Tensor& x, unsigned axes, const Tensor& y) {
@@ -116,41 +132,22 @@ void settle_products(const Tensor& x, unsigned axes, const Tensor& y) {
 Tensor prod_gradient(const Tensor& x, unsigned axes, const Tensor& g) {
     const OperationScope scope(Prod::name, {&x, &g});
     const AxesLast t(x.shape(), axes);
-    const Tensor from = t.lines(x).contiguous(), by = g.contiguous(),
-                 to = Tensor::empty(from.shape(), from.dtype());
-    visit_floating(to.dtype(), [&]<class T>(T) {
-        for_rows(t.rows, 8 * t.n, [&](int64_t first, int64_t rows) {
-            Scratch scratch;
-            double* const before = scratch.take<double>(t.n);
-            for (int64_t r = first; r < first + rows; ++r) {
-                const T* const row = static_cast<const T*>(from.raw()) + r * t.n;
-                const double weight = double(static_cast<const T*>(by.raw())[r]);
-                T* const dx = static_cast<T*>(to.raw()) + r * t.n;
-                if (products_of_others(row, t.n, weight, before, dx)) continue;
-                Scratch more;
-                products_of_others(row, t.n, weight, more.take<Scaled>(t.n), dx);
-            }
-        });
+    const Tensor weights = g.contiguous();
+    return line_by_line(t, x, [&]<class T>(int64_t r, const T* row, double* before, T* dx) {
+        const double weight = double(static_cast<const T*>(weights.raw())[r]);
+        if (products_of_others(row, t.n, weight, before, dx)) return;
+        Scratch more;
+        products_of_others(row, t.n, weight, more.take<Scaled>(t.n), dx);
     });
-    return t.restored(to);
 }
 
 Tensor cumprod_gradient(const ScanAttrs& attrs, const Tensor& x, const Tensor& g) {
     const OperationScope scope(Cumprod::name, {&x, &g});
     const AxesLast t(x.shape(), 1u << attrs.axis);
-    const Tensor from = t.lines(x).contiguous(), by = t.lines(g).contiguous(),
-                 to = Tensor::empty(from.shape(), from.dtype());
-    visit_floating(to.dtype(), [&]<class T>(T) {
-        for_rows(t.rows, 8 * t.n, [&](int64_t first, int64_t rows) {
-            Scratch scratch;
-            double* const tail = scratch.take<double>(t.n);
-            for (int64_t r = first; r < first + rows; ++r)
-                cumprod_gradient(attrs, static_cast<const T*>(from.raw()) + r * t.n,
-                                 static_cast<const T*>(by.raw()) + r * t.n, t.n, tail,
-                                 static_cast<T*>(to.raw()) + r * t.n);
-        });
+    const Tensor by = t.lines(g).contiguous();
+    return line_by_line(t, x, [&]<class T>(int64_t r, const T* row, double* tail, T* dx) {
+        cumprod_gradient(attrs, row, static_cast<const T*>(by.raw()) + r * t.n, t.n, tail, dx);
     });
-    return t.restored(to);
 }
 
 }  // namespace mercer

@@ -169,16 +169,13 @@ MERCER_INLINE void short_rows(const cpu::ScanArgs& args) {
 
 template <class Op, class T>
 void rows(const cpu::ScanArgs& args) {
-    if (args.count > 0 && args.n <= block && !args.reverse) return short_rows<Op, T>(args);
+    if (!args.carry && args.n <= block && !args.reverse) return short_rows<Op, T>(args);
     cpu::ScanArgs one = args;
-    T carry;
-    for (int64_t r = 0; r < (args.count > 0 ? args.count : 1); ++r) {
-        if (args.count > 0) {
-            one.x = static_cast<const T*>(args.x) + r * args.n;
-            one.out = static_cast<T*>(args.out) + r * args.n;
-            one.carry = &carry;
-            carry = T(0);
-        }
+    T none = T(0);
+    if (!args.carry) one.carry = &none;
+    for (int64_t r = 0; r < args.count; ++r) {
+        one.x = static_cast<const T*>(args.x) + r * args.n;
+        one.out = static_cast<T*>(args.out) + r * args.n;
         args.reverse ? scan_row<Op, T, true>(one) : scan_row<Op, T, false>(one);
     }
 }
