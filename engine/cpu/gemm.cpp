@@ -86,10 +86,8 @@ void multiply_few(const GemmTable<T>& table, const Product<T>& x, int64_t thread
         b_end = last_row(table, x.n, x.k, x.b, x.spare, scratch.take<T>(x.n + line<T>));
     }
     // Columns of c that stay in L1 while the rows of b go by; of strips, in runs that memory likes.
-    const int64_t held = caches().l1 / 2 / x.m,
-                  nc =
-                      round_up((strips ? std::min<int64_t>(2048, held) : held) / int64_t(sizeof(T)),
-                               table.nr);
+    const int64_t held = std::min(caches().l1 / 2 / x.m, strips ? int64_t{2048} : INT64_MAX),
+                  nc = round_up(held / int64_t(sizeof(T)), table.nr);
     const int64_t grain = threads == 1 ? x.n : round_up(divide_up(x.n, 4 * threads), table.nr);
     parallel_for(divide_up(x.n, grain), 1, [&](int64_t begin, int64_t end) {
         end = std::min(end * grain, x.n);

@@ -56,73 +56,67 @@ template <class T, class Join>
 bool join_lines(const Indexed& a, const T* from, T* to, bool fresh, Join join) {
     const int64_t packed = packed_columns<T>(a), least = 64 / int64_t(sizeof(T)),
                   wanted = a.outer >= 4 * thread_count() ? 1 : thread_count(),
-                  block = packed
-                              ? packed
-                              : std::max((std::min(a.inner / wanted, a.rows ? a.inner : 4 * least) +
-                                          least - 1) /
-                                             least * least,
-                                         least),
-                  blocks = (a.inner + block - 1) / block;
+                  some = std::min(a.inner / wanted, a.rows ? a.inner : 4 * least),
+                  block = packed ? packed : std::max((some + least - 1) / least * least, least),
+                  blocks = (a.inner + block - 1) / block,
+                  grain = grain_for(a.n * std::min(block, a.inner));
     const bool unseen = looks_at_ids(a);
     std::atomic<bool> good{true};
-    parallel_for(a.outer * blocks, grain_for(a.n * std::min(block, a.inner)),
-                 [&](int64_t begin, int64_t end) {
-                     Scratch scratch;
-                     T* table = packed ? scratch.take<T>(a.size * packed) : nullptr;
-                     // Short lines that lie side by side: many are cleared and looked at together.
-                     const int64_t many = unseen ? 2048 / std::max<int64_t>({a.n, a.size, 1}) : 0;
-                     for (; many > 1 && begin < end; begin += many) {
-                         const int64_t stop = std::min(end, begin + many), count = stop - begin;
-                         if (fresh) std::fill_n(to + begin * a.size, count * a.size, T(0));
-                         if (!within(a.ids + begin * a.n, count * a.n, a.size)) {
-                             good = false;
-                             continue;
-                         }
-                         for (int64_t o = begin; o < stop; ++o)
-                             for (int64_t j = o * a.n; j < (o + 1) * a.n; ++j)
-                                 join(to[o * a.size + a.ids[j]], from[j]);
-                     }
-                     for (int64_t item = begin; item < end; ++item) {
-                         const int64_t o = item / blocks, c0 = item % blocks * block,
-                                       cols = std::min(block, a.inner - c0);
-                         T* plane = to + o * a.size * a.inner + c0;
-                         const T* line = from + o * a.n * a.inner + c0;
-                         const int64_t* ids = a.rows ? a.ids : a.ids + o * a.n * a.inner + c0;
-                         T* base = packed ? table : plane;
-                         const int64_t step = packed ? packed : a.inner;
-                         if (fresh)
-                             fill_block(base, step, a.size, cols);
-                         else if (packed)
-                             copy_block(plane, a.inner, table, packed, a.size, cols);
-                         if (a.inner == 1) {
-                             constexpr int64_t piece = 2048;
-                             for (int64_t j0 = 0; j0 < a.n; j0 += piece) {
-                                 const int64_t end_of = std::min(a.n, j0 + piece);
-                                 if (unseen && !within(ids + j0, end_of - j0, a.size))
-                                     good = false;
-                                 else
-                                     for (int64_t j = j0; j < end_of; ++j)
-                                         join(base[ids[j]], line[j]);
-                             }
-                             continue;
-                         }
-                         for (int64_t j = 0; j < a.n; ++j, line += a.inner) {
-                             if (a.rows) {
-                                 T* row = base + ids[j] * step;
-                                 for (int64_t c = 0; c < cols; ++c) join(row[c], line[c]);
-                                 continue;
-                             }
-                             if (packed && j + ahead < a.n) {
-                                 ask(ids + ahead * a.inner, cols);
-                                 ask(line + ahead * a.inner, cols);
-                             }
-                             for (int64_t c = 0; c < cols; ++c)
-                                 join(base[ids[c] * step + c], line[c]);
-                             ids += a.inner;
-                         }
-                         if (packed) copy_block(table, packed, plane, a.inner, a.size, cols);
-                     }
-                 });
+    parallel_for(a.outer * blocks, grain, [&](int64_t begin, int64_t end) {
+        Scratch scratch;
+        T* table = packed ? scratch.take<T>(a.size * packed) : nullptr;
+        // Short lines that lie side by side: many are cleared and looked at together.
+        const int64_t many = unseen ? 2048 / std::max<int64_t>({a.n, a.size, 1}) : 0;
+        for (; many > 1 && begin < end; begin += many) {
+            const int64_t stop = std::min(end, begin + many), count = stop - begin;
+            if (fresh) std::fill_n(to + begin * a.size, count * a.size, T(0));
+            if (!within(a.ids + begin * a.n, count * a.n, a.size)) {
+                good = false;
+                continue;
+            }
+            for (int64_t o = begin; o < stop; ++o)
+                for (int64_t j = o * a.n; j < (o + 1) * a.n; ++j)
+                    join(to[o * a.size + a.ids[j]], from[j]);
+        }
+        for (int64_t item = begin; item < end; ++item) {
+            const int64_t o = item / blocks, c0 = item % blocks * block,
+                          cols = std::min(block, a.inner - c0);
+            T* plane = to + o * a.size * a.inner + c0;
+            const T* line = from + o * a.n * a.inner + c0;
+            const int64_t* ids = a.rows ? a.ids : a.ids + o * a.n * a.inner + c0;
+            T* base = packed ? table : plane;
+            const int64_t step = packed ? packed : a.inner;
+            if (fresh)
+                fill_block(base, step, a.size, cols);
+            else if (packed)
+                copy_block(plane, a.inner, table, packed, a.size, cols);
+            if (a.inner == 1) {
+                constexpr int64_t piece = 2048;
+                for (int64_t j0 = 0; j0 < a.n; j0 += piece) {
+                    const int64_t end_of = std::min(a.n, j0 + piece);
+                    if (unseen && !within(ids + j0, end_of - j0, a.size))
+                        good = false;
+                    else
+                        for (int64_t j = j0; j < end_of; ++j) join(base[ids[j]], line[j]);
+                }
+                continue;
+            }
+            for (int64_t j = 0; j < a.n; ++j, line += a.inner) {
+                if (a.rows) {
+                    T* row = base + ids[j] * step;
+                    for (int64_t c = 0; c < cols; ++c) join(row[c], line[c]);
+                    continue;
+                }
+                if (packed && j + ahead < a.n) {
+                    ask(ids + ahead * a.inner, cols);
+                    ask(line + ahead * a.inner, cols);
+                }
+                for (int64_t c = 0; c < cols; ++c) join(base[ids[c] * step + c], line[c]);
+                ids += a.inner;
+            }
+            if (packed) copy_block(table, packed, plane, a.inner, a.size, cols);
+        }
+    });
     return good;
 }
 

@@ -11,11 +11,8 @@ template <class T>
 int64_t lu_unit(int64_t m, int64_t n, T* a, int64_t row, int64_t* pivots) {
     Scratch scratch;
     const int64_t apart = round_up(m, line<T>) + line<T>;
-    T *const turned = scratch.take<T>(std::min(n, lu_columns) * apart), *const x =
-                                                                            n == row
-                                                                                ? a
-                                                                                : scratch.take<T>(
-                                                                                      m * n);
+    T* const turned = scratch.take<T>(std::min(n, lu_columns) * apart);
+    T* const x = n == row ? a : scratch.take<T>(m * n);
     if (x != a) copy_block<T>(m, n, {a, row, 1}, {x, n, 1});
     for (int64_t j = 0; j < n; j += lu_columns) {
         const int64_t below = m - j, k = std::min(lu_columns, n - j), rest = n - j - k;

@@ -96,11 +96,9 @@ private:
                    "a structured type; save each of its fields as an array");
         const std::string_view type =
             quoted_text(Reject::dtype_not_string, "an element type in quotes");
-        if (type == "O" || type == "|O" || type.starts_with("|O"))
-            reject(
-                Reject::object_dtype,
-                "an array of Python objects, which only Python can read (and run); convert it to "
-                "numbers");
+        if (type == "O" || type.starts_with("|O"))
+            reject(Reject::object_dtype, "an array of Python objects, which only Python can read ",
+                   "(and run); convert it to numbers");
         const Row* const row = std::ranges::find(rows, type.substr(!type.empty()), &Row::type);
         const bool one_byte = row != std::end(rows) && bits_of(row->element) == 8;
         const char order = type.empty() ? '\0' : type[0];

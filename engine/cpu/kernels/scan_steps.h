@@ -174,14 +174,13 @@ MERCER_INLINE void step_lines(const cpu::ScanArgs& l) {
         for (int c = 0; c < (most > 1 ? l.inner : 1); ++c) state[c] = {Vec<T>(F::start)};
         t = 0;
     };
-    const auto take = [&]<int n>(Vec<T>(&v)[operands][n], Vec<Index>(&place)[n], int now)
-                          MERCER_STEP {
-                              for (int s = 0; s < now; ++s) {
-                                  formula.step(v, place, l.reverse ? now - 1 - s : s, t == 0,
-                                               l.reverse ? l.n - 1 - t : t, state[column]);
-                                  if (most == 1 || ++column == l.inner) column = 0, ++t;
-                              }
-                          };
+    const auto take = [&](auto& v, auto& place, int now) MERCER_STEP {
+        for (int s = 0; s < now; ++s) {
+            formula.step(v, place, l.reverse ? now - 1 - s : s, t == 0, l.reverse ? l.n - 1 - t : t,
+                         state[column]);
+            if (most == 1 || ++column == l.inner) column = 0, ++t;
+        }
+    };
     const auto dense = [&](auto width) MERCER_STEP {  // lines that fill registers together
         constexpr int n = width.value;
         for (; k < l.count / line * line; k += lanes) {
