@@ -154,7 +154,10 @@ void convolve_transpose(const ConvolutionSizes& s, const T* y, const T* w, const
             c.turned = s.axis[0].dilation * s.axis[1].dilation == 1 &&
                        c.rows() * c.taps() == s.from * s.taps() &&
                        (c.taps() == 1 || (s.from == 1 && s.axis[0].kernel == 1));
-            c.weights = c.turned ? w : gather_weights(s, c, w, scratch);
+            // And one row of all taps has them in order.
+            c.weights = c.turned || (s.from == 1 && c.taps() == s.taps())
+                            ? w
+                            : gather_weights(s, c, w, scratch);
             read += int64_t(down.first.size() * across.first.size());
             parts.push_back(std::move(c));
         }

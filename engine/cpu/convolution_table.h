@@ -47,9 +47,8 @@ template <class T>
 struct ChannelWalk {
     int64_t rows, columns, out_rows, out_columns, taps_down, taps_across;
     const int64_t *down, *across;
-    int64_t left = 0, row = 0;  // columns of x or that outputs read: from here on, so many
-    // Room by lanes: of taps and their rows, of rows of such columns, 0 outside x, of a plane; for weights, of a sum for each tap and
-    // column of outputs, and of so many planes of both.
+    // Room by lanes: twice of taps and once more, of a plane of x, of a plane of outputs; for weights, of a sum for each tap
+    // and column of outputs, and of so many planes of both.
     T *weights = nullptr, *tile = nullptr, *plane = nullptr;
     int64_t together = 1;
     Soon soon = {};  // the planes to be met next

@@ -58,43 +58,51 @@ namespace {
 /// One plane to one plane of each channel by lanes, if they are narrow enough, or taps many.
 template <class T>
 bool correlate_channels(const Correlation<T>& x) {
-    const int64_t rows = x.source_size[0], columns = x.source_size[1], in = rows * columns,
-                  lanes = gemm_kernels<T>().lanes, taps = x.taps(),
-                  down = int64_t(x.down.offset.size()), plane = std::max(in, x.plane());
+    const bool line = x.source_size[0] * x.down.count * int64_t(x.down.offset.size()) == 1;
+    // A line stands: its outputs then take each sample together.
+    const Reach &down = line ? x.across : x.down, &across = line ? x.down : x.across;
+    const int64_t rows = x.source_size[line], columns = x.source_size[!line], in = rows * columns,
+                  lanes = gemm_kernels<T>().lanes, taps = x.taps(), count = x.across.count,
+                  blocks = (x.groups + lanes - 1) / lanes, registers = (count + lanes - 1) / lanes;
     if (lanes < 4 || x.groups < lanes || !x.in_place() || x.down.step * x.across.step != 1 ||
-        x.line || taps * lanes < 20 * x.across.count)
+        x.line || taps * lanes < 20 * count)
         return false;
-    const int64_t left = std::min<int64_t>(x.across.low(), 0),
-                  row = std::max(x.across.count + x.across.high(), columns) - left,
-                  blocks = (x.groups + lanes - 1) / lanes, *const u = x.down.offset.data(),
-                  *const v = x.across.offset.data();
     // Lanes of channels that are kept, against those of columns, of which a row may fill its registers.
-    const int64_t count = x.across.count, registers = (count + lanes - 1) / lanes;
     if (16 * count * blocks >= 15 * x.groups * registers || blocks * x.batch < thread_count() ||
-        (taps + down + rows * row + plane) * lanes * int64_t(sizeof(T)) > caches().l2 / 2)
+        (2 * taps + in + x.plane()) * lanes * int64_t(sizeof(T)) > caches().l2 / 2)
         return false;
-    parallel_for(blocks * x.batch, grain_for(x.plane() * taps), [&](int64_t begin, int64_t end) {
-        Scratch scratch;
-        ChannelWalk<T> walk{rows, columns, x.down.count, x.across.count, down, taps / down, u,
-                            v,    left,    row};
-        walk.weights = scratch.take<T>((taps + down) * lanes);
-        walk.tile = scratch.take<T>(rows * row * lanes);
-        std::fill_n(walk.tile, rows * row * lanes, T(0));  // before and behind the columns
-        walk.plane = scratch.take<T>(plane * lanes);
-        for (int64_t i = begin; i < end; ++i) {
-            // The last lanes begin where they still have channels: of those before, they keep none.
-            const int64_t n = i % x.batch, from = i / x.batch * lanes,
-                          c = std::min(from, x.groups - lanes);
-            // Of its rows of outputs, each asks for some of the next planes.
-            const int64_t beyond = i % x.batch + 1 < x.batch ? x.groups * in : 0;
-            walk.soon = {reinterpret_cast<const char*>(x.source + (n * x.groups + c) * in + beyond),
-                         beyond ? in * lanes * int64_t(sizeof(T)) / x.down.count : 0};
-            convolution_kernels<T>().correlate_channels(
-                walk, x.source + (n * x.groups + c) * in,
-                n == 0 || i == begin ? x.weights + c * taps : nullptr,
-                x.bias ? x.bias + c : nullptr, x.out_plane(n, c), lanes - (from - c));
-        }
-    });
+    // Few channels by one plane at a time, many by all planes.
+    const int64_t each = blocks < 4 * thread_count() ? 1 : x.batch;
+    parallel_for(blocks * x.batch / each, grain_for(x.plane() * taps * each / 4),
+                 [&](int64_t begin, int64_t end) {
+                     Scratch scratch;
+                     ChannelWalk<T> walk{rows,
+                                         columns,
+                                         down.count,
+                                         across.count,
+                                         int64_t(down.offset.size()),
+                                         int64_t(across.offset.size()),
+                                         down.offset.data(),
+                                         across.offset.data()};
+                     walk.weights = scratch.take<T>((2 * taps + 1) * lanes);
+                     walk.tile = scratch.take<T>(in * lanes);
+                     walk.plane = scratch.take<T>(x.plane() * lanes);
+                     begin *= each, end *= each;
+                     for (int64_t i = begin; i < end; ++i) {
+                         // The last lanes begin where they still have channels: of those before, they keep none.
+                         const int64_t n = i % x.batch, from = i / x.batch * lanes,
+                                       c = std::min(from, x.groups - lanes);
+                         // Of its rows of outputs, each asks for some of the next planes.
+                         const int64_t beyond = n + 1 < x.batch ? x.groups * in : 0;
+                         walk.soon = {reinterpret_cast<const char*>(
+                                          x.source + (n * x.groups + c) * in + beyond),
+                                      beyond ? in * lanes * int64_t(sizeof(T)) / down.count : 0};
+                         convolution_kernels<T>().correlate_channels(
+                             walk, x.source + (n * x.groups + c) * in,
+                             n == 0 || i == begin ? x.weights + c * taps : nullptr,
+                             x.bias ? x.bias + c : nullptr, x.out_plane(n, c), lanes - (from - c));
+                     }
+                 });
     return true;
 }
 

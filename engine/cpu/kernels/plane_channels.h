@@ -28,111 +28,191 @@ MERCER_OUTLINE void turn(const T* from, int64_t rows, int64_t columns, int64_t f
         }
 }
 
-// Planes of as many channels as a register has lanes, `from` each `count` elements: a register of their elements after the
-// other, and after each row of `columns` so many elements that stay as they are.
+// Planes of as many channels as a register has lanes, each `count` elements: a register of their elements after the other.
 template <class T>
-MERCER_OUTLINE void turn_planes(const T* from, int64_t count, int64_t columns, int64_t gap, T* to) {
+MERCER_OUTLINE void turn_planes(const T* from, int64_t count, T* to) {
     constexpr int64_t w = Vec<T>::lanes, n = wide_bytes / sizeof(T);
     if (count < n || w < n) {
         for (int64_t i = 0; i < count; ++i)
-            for (int64_t c = 0; c < w; ++c)
-                to[(i + i / columns * gap) * w + c] = from[c * count + i];
+            for (int64_t c = 0; c < w; ++c) to[i * w + c] = from[c * count + i];
         return;
     }
     for (int64_t i = 0; i < count; i += n) {
         const int64_t first = i + n > count ? count - n : i;
         const T* in[n];
         MERCER_UNROLL for (int c = 0; c < n; ++c) in[c] = from + c * count;
-        Wide<T> r[n];
-        transposed(in, first, r);
-        int64_t left = columns - first % columns;
-        T* out = to + (first + first / columns * gap) * w;
-        MERCER_UNROLL for (int p = 0; p < n; ++p) {
-            hold(out);
-            __builtin_memcpy(out, &r[p], wide_bytes);
-            const bool ends = --left == 0;
-            out += w + (ends ? gap * w : 0);
-            left = ends ? columns : left;
-        }
+        transpose(in, first, to + first * w, w);
     }
 }
 
-/// `rows` rows of n outputs each: the first row meets row s of x with row s of the taps, the next one with the row before.
-template <class T, int rows, int n>
-MERCER_INLINE void channel_rows(const cpu::ChannelWalk<T>& x, int64_t r, int64_t c, Vec<T> start) {
+// And back: planes of the last `kept` lanes, one after the other.
+template <class T>
+MERCER_OUTLINE void turn_back(const T* from, int64_t count, int64_t kept, T* to) {
+    constexpr int64_t w = Vec<T>::lanes, n = wide_bytes / sizeof(T);
+    int64_t first = 0, end = 0;
+    to -= (w - kept) * count;
+    // What remains goes by squares too, over others, or element by element.
+    for (; w >= n && end + n / 4 < count && n <= count; first = end) {
+        if (first + n > count) first = count - n;
+        const T* in[n];
+        MERCER_UNROLL for (int i = 0; i < n; ++i) in[i] = from + (first + i) * w;
+        Wide<T> r[n];
+        transposed(in, 0, r);
+        T* out = to + first;
+        MERCER_UNROLL for (int64_t c = 0; c < n; ++c, out += count) {
+            hold(out);
+            if (c >= w - kept) __builtin_memcpy(out, &r[c], wide_bytes);
+        }
+        end = first + n;
+    }
+    for (; end < count; ++end)
+        for (int64_t c = w - kept; c < w; ++c) to[c * count + end] = from[end * w + c];
+}
+
+/// Column c of outputs meets x with the taps [from, to) across.
+template <class T>
+MERCER_INLINE void taps_within(const cpu::ChannelWalk<T>& x, int64_t c, int64_t& from,
+                               int64_t& to) {
+    const auto outside = [&](int64_t k) MERCER_STEP {
+        return c + x.across[k] < 0 || c + x.across[k] >= x.columns;
+    };
+    from = 0, to = x.taps_across;
+    while (from < to && outside(from)) ++from;
+    while (from < to && outside(to - 1)) --to;
+}
+
+/// Outputs of rows first + step·m, m < n <= taps_down, and columns from c on. Row t of x, counted alike, meets them with row
+/// t − m of the taps. Whether any of them is -0.
+template <class T, int n, int columns>
+MERCER_INLINE bool channel_block(const cpu::ChannelWalk<T>& x, int64_t first, int64_t step,
+                                 int64_t c, Vec<T> start) {
+    using V = Vec<T>;
+    using Int = typename V::Int;
+    constexpr int64_t w = V::lanes;
+    const int64_t across = x.taps_across > 1 ? x.across[1] - x.across[0] : 0, row = x.columns * w;
+    // Taps meet column `early` first, and then, if there are two, both.
+    const int64_t early = columns > 1 && across > 0 ? c + 1 : c,
+                  late = columns > 1 && across <= 0 ? c + 1 : c;
+    int64_t from[2], to[2];
+    taps_within(x, early, from[0], to[0]);
+    taps_within(x, late, from[1], to[1]);
+    if (from[0] == to[0]) from[0] = to[0] = from[1];
+    if (from[1] == to[1]) from[1] = to[1] = to[0];
+    const int64_t apart = x.taps_down * w, next = across * w, other = (late - early) * w;
+    int64_t y = first + x.down[0];
+    const T *at_row = x.tile + (y * x.columns + early + x.across[0] + from[0] * across) * w,
+            *weights = x.weights + from[0] * apart;
+    V sum[columns][n];
+    MERCER_UNROLL for (int z = 0; z < columns; ++z) MERCER_UNROLL for (int m = 0; m < n; ++m)
+        sum[z][m] = start;
+    const auto meet = [&](auto low, auto high) MERCER_STEP {
+        if (y >= 0 && y < x.rows) {
+            const T *at = at_row, *of = weights;
+            int64_t k = from[0];
+            // Up to the tap `last`, columns from `left` to `right`.
+            const auto taps = [&](int64_t last, auto left, auto right) MERCER_STEP {
+                for (; k < last; ++k, at += next, of += apart) {
+                    hold(at), hold(of);
+                    V v[columns];
+                    MERCER_UNROLL for (int z = left.value; z <= right.value; ++z) {
+                        v[z] = V::load(at + z * other);
+                        hold(v[z]);
+                    }
+                    MERCER_UNROLL for (int m = low.value; m <= high.value; ++m) {
+                        V u = V::load(of - (m - low.value) * w);
+                        if constexpr (left.value < right.value) hold(u);
+                        MERCER_UNROLL for (int z = left.value; z <= right.value; ++z) sum[z][m] =
+                            fma(u, v[z], sum[z][m]);
+                    }
+                }
+            };
+            constexpr std::integral_constant<int, 0> left;
+            constexpr std::integral_constant<int, columns - 1> right;
+            if constexpr (columns > 1) taps(from[1], left, left);
+            taps(to[0], left, right);
+            if constexpr (columns > 1) taps(to[1], right, right);
+        }
+        y += step, at_row += step * row;
+    };
+    using Edge = std::make_integer_sequence<int, n - 1>;
+    constexpr std::integral_constant<int, 0> low;
+    constexpr std::integral_constant<int, n - 1> high;
+    in_turn(Edge(), [&](auto last) MERCER_STEP { meet(low, last), weights += w; });
+    for (int64_t t = n - 1; t < x.taps_down; ++t) meet(low, high), weights += w;
+    weights -= w;
+    in_turn(Edge(),
+            [&](auto i) MERCER_STEP { meet(std::integral_constant<int, i.value + 1>(), high); });
+    Int lowest(0);  // set bits: of -0 the sign
+    T* out = x.plane + (first * x.out_columns + early) * w;
+    MERCER_UNROLL for (int m = 0; m < n; ++m, out += step * x.out_columns * w)
+        MERCER_UNROLL for (int z = 0; z < columns; ++z) {
+        sum[z][m].store(out + z * other);
+        lowest = lowest | (as_int(sum[z][m]) & (Int(0) - as_int(sum[z][m])));
+    }
+    return any(lowest < Int(0));
+}
+/// One output, zeros met like samples.
+template <class T>
+MERCER_OUTLINE void channel_output(const cpu::ChannelWalk<T>& x, int64_t r, int64_t c,
+                                   const T* start) {
     using V = Vec<T>;
     constexpr int64_t w = V::lanes;
-    const int64_t down = x.taps_down, across = x.taps_across,
-                  on = rows > 1 && x.down[1] < x.down[0] ? -1 : 1, first = on < 0 ? r + 1 : r;
-    // What each row of taps adds where there are no samples.
-    const T* const outside = x.weights + down * across * w;
-    V sum[rows][n];
-    MERCER_UNROLL for (int p = 0; p < rows; ++p) MERCER_UNROLL for (int j = 0; j < n; ++j)
-        sum[p][j] = start;
-    const auto meet = [&](int64_t s, auto lo, auto hi) MERCER_STEP {
-        constexpr int top = lo.value, bottom = hi.value;
-        const int64_t y = rows > 1 ? first + x.down[0] + on * s : r + x.down[s];
-        V weight[rows];
-        if (y < 0 || y >= x.rows) {
-            MERCER_UNROLL for (int p = top; p <= bottom; ++p) {
-                weight[p] = V::load(outside + (s - p) * w);
-                MERCER_UNROLL for (int j = 0; j < n; ++j) sum[p][j] = sum[p][j] + weight[p];
-            }
-            return;
+    V sum = V::load(start);
+    for (int64_t i = 0; i < x.taps_down; ++i)
+        for (int64_t k = 0; k < x.taps_across; ++k) {
+            const int64_t y = r + x.down[i], z = c + x.across[k];
+            const bool inside = y >= 0 && y < x.rows && z >= 0 && z < x.columns;
+            sum = fma(V::load(x.weights + (k * x.taps_down + i) * w),
+                      inside ? V::load(x.tile + (y * x.columns + z) * w) : V(T(0)), sum);
         }
-        const T* const row = x.tile + (y * x.row + c - x.left) * w;
-        const T* at_weight = x.weights + s * across * w;
-        for (int64_t k = 0; k < across; ++k, at_weight += w) {
-            const T* at = row + x.across[k] * w;
-            hold(at);
-            MERCER_UNROLL for (int p = top; p <= bottom; ++p) weight[p] =
-                V::load(at_weight - p * across * w);
-            MERCER_UNROLL for (int j = 0; j < n; ++j) {
-                V v = V::load(at + j * w);
-                if constexpr (top < bottom) hold(v);
-                MERCER_UNROLL for (int p = top; p <= bottom; ++p) sum[p][j] =
-                    fma(weight[p], v, sum[p][j]);
-            }
-        }
-    };
-    constexpr std::integral_constant<int, 0> lo;
-    constexpr std::integral_constant<int, rows - 1> hi;
-    if constexpr (rows > 1) meet(0, lo, lo);
-    for (int64_t s = rows - 1; s < down; ++s) meet(s, lo, hi);
-    if constexpr (rows > 1) meet(down, hi, hi);
-    MERCER_UNROLL for (int p = 0; p < rows; ++p) {
-        T* const at = x.plane + ((first + on * p) * x.out_columns + c) * w;
-        MERCER_UNROLL for (int j = 0; j < n; ++j) sum[p][j].store(at + j * w);
-    }
+    sum.store(x.plane + (r * x.out_columns + c) * w);
 }
 
+// Taps outside x are left out. If weights are finite, zeros that they add can only make +0 of -0: such outputs are met again.
 template <class T>
 void correlate_channels(const cpu::ChannelWalk<T>& x, const T* source, const T* weights,
                         const T* bias, T* out, int64_t kept) {
     using V = Vec<T>;
     constexpr int64_t w = V::lanes;
     const int64_t in = x.rows * x.columns, outs = x.out_rows * x.out_columns,
-                  across = x.taps_across, taps = x.taps_down * across;
+                  across = x.taps_across, down = x.taps_down, taps = down * across;
+    T* const finite = x.weights + taps * w;  // 0, or NaN
     if (weights) {
-        turn(weights, w, taps, taps, x.weights, w);
-        for (int64_t i = 0; i < x.taps_down; ++i) {
-            V sum(T(-0.0));  // to which any zero can be added, and is then the sum
-            for (int64_t k = i * across; k < (i + 1) * across; ++k)
-                sum = fma(V::load(x.weights + k * w), V(T(0)), sum);
-            sum.store(x.weights + (taps + i) * w);
-        }
+        turn_planes(weights, taps, finite + w);
+        V sum(T(0));
+        const T* at = finite + w;
+        for (int64_t i = 0; i < down; ++i)
+            for (int64_t k = 0; k < across; ++k, at += w) {
+                const V v = V::load(at);
+                v.store(x.weights + (k * down + i) * w);
+                sum = fma(v, V(T(0)), sum);
+            }
+        sum.store(finite);
     }
-    turn_planes(source, in, x.columns, x.row - x.columns, x.tile - x.left * w);
-    const V start = bias ? V::load(bias) : V(T(0));
-    constexpr int most = w * sizeof(T) < 64 ? 6 : 14;  // of 16 registers, and of 32
-    const int64_t apart = x.taps_down > 1 ? x.down[1] - x.down[0] : 0;
-    in_parts<2>(x.out_rows, apart * apart == 1 ? 2 : 1, [&](int64_t r, auto rows) MERCER_STEP {
-        ask(x.soon, r, rows.value);
-        in_parts<most>(x.out_columns, most, [&](int64_t c, auto columns) MERCER_STEP {
-            channel_rows<T, rows.value, columns.value>(x, r, c, start);
+    turn_planes(source, in, x.tile);
+    const V start = bias ? V::load(bias) : V(T(0)), nought = V::load(finite);
+    const bool exact = any(nought != nought);
+    T starts[w];
+    start.store(starts);
+    constexpr int most = w * sizeof(T) < 64 ? 6 : 8;  // by two columns of 16 registers, and of 32
+    const int64_t apart = down > 1 ? x.down[1] - x.down[0] : 1, step = apart < 0 ? -apart : apart;
+    // Of rows so far apart; from the first one that samples meet on.
+    for (int64_t q = 0, done = 0; q < step && q < x.out_rows; ++q) {
+        const int64_t rows = (x.out_rows - q + step - 1) / step,
+                      first = apart < 0 ? q + (rows - 1) * step : q;
+        in_parts<most>(rows, down < most ? down : most, [&](int64_t m, auto n) MERCER_STEP {
+            ask(x.soon, done, n.value);
+            done += n.value;
+            in_parts<2>(x.out_columns, 2, [&](int64_t c, auto columns) MERCER_STEP {
+                const int64_t r = first + m * apart;
+                if (exact || channel_block<T, n.value, columns.value>(x, r, apart, c, start))
+                    for (int i = 0; i < n.value; ++i)
+                        for (int z = 0; z < columns.value; ++z)
+                            channel_output<T>(x, r + i * apart, c + z, starts);
+            });
         });
-    });
-    turn(x.plane + w - kept, outs, kept, w, out + (w - kept) * outs, outs);
+    }
+    turn_back(x.plane, outs, kept, out + (w - kept) * outs);
 }
 
 /// Planes of x and of g turned, so far apart, and so many; a row's and an element's step in them.
@@ -194,8 +274,8 @@ void correlate_channel_weights(const cpu::ChannelWalk<T>& x, int64_t batch, cons
     for (int64_t b = 0; b < batch; b += x.together) {
         const int64_t left = batch - b, planes = left < x.together ? left : x.together;
         for (int64_t i = 0; i < planes; ++i, source += next, g += next_g) {
-            turn_planes(source, in, in, 0, x.tile + i * in * w);
-            turn_planes(g, outs, outs, 0, x.plane + i * outs * w);
+            turn_planes(source, in, x.tile + i * in * w);
+            turn_planes(g, outs, x.plane + i * outs * w);
         }
         const TurnedPlanes<T> p{planes, x.out_rows, x.columns * w, apart * w,
                                 in * w, n * w,      outs * w};
@@ -218,9 +298,8 @@ void correlate_channel_weights(const cpu::ChannelWalk<T>& x, int64_t batch, cons
             };
             V outside(T(0));
             each([&](int64_t, V v) MERCER_STEP { outside = fma(v, V(T(0)), outside); });
-            int64_t from = 0, to = across;  // the taps that meet x
-            while (from < to && c + x.across[from] < 0) ++from;
-            while (from < to && c + x.across[to - 1] >= x.columns) --to;
+            int64_t from, to;
+            taps_within(x, c, from, to);
             in_parts<2>(x.taps_down, lag ? 2 : 1, [&](int64_t i, auto down) MERCER_STEP {
                 const int64_t y = x.down[i], end = x.out_rows + down.value - 1, left = x.rows - y;
                 in_parts<most>(to - from, most, [&](int64_t z, auto width) MERCER_STEP {
@@ -248,7 +327,7 @@ void correlate_channel_weights(const cpu::ChannelWalk<T>& x, int64_t batch, cons
                 (V::load(sum(k, c)) + V::load(sum(k, c + h))).store(sum(k, c));
         (V::load(sum(k, 0)) + V(T(0))).store(x.weights + k * w);
     }
-    turn(x.weights + w - kept, taps, kept, w, out + (w - kept) * taps, taps);
+    turn_back(x.weights, taps, kept, out + (w - kept) * taps);
 }
 
 }  // namespace

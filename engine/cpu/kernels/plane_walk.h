@@ -41,6 +41,11 @@ MERCER_INLINE void in_parts(int64_t n, int64_t limit, Body body) {
         with_constant<most>(count, [&](auto part) MERCER_STEP { body(k, part); });
     }
 }
+/// body(i) for each constant i of a sequence.
+template <int... i, class Body>
+MERCER_INLINE void in_turn(std::integer_sequence<int, i...>, Body body) {
+    (body(std::integral_constant<int, i>()), ...);
+}
 template <class V>
 MERCER_INLINE void store_within(V v, typename V::Scalar* row, int64_t at, int64_t columns) {
     if (at + V::lanes <= columns)

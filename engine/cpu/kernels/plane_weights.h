@@ -16,10 +16,6 @@ struct TapsDown {
     V sum[down][across], g[down];  // of the rows that the taps' rows meet
     int64_t offset[across];
 
-    template <int... i, class Next>
-    static MERCER_INLINE void in_turn(std::integer_sequence<int, i...>, Next next) {
-        (next(std::integral_constant<int, i>()), ...);
-    }
     template <int first, int last, class Load>
     MERCER_INLINE void meet(const T* row, Load load) {
         MERCER_UNROLL for (int z = 0; z < across; ++z) {

@@ -83,7 +83,7 @@ void largest_channels(const cpu::ConvolutionAxis* axis, const T* x, const cpu::W
     constexpr int64_t w = V::lanes;
     const cpu::ConvolutionAxis &down = axis[0], &across = axis[1];
     const int64_t in = down.in * across.in, row = across.out * w;
-    turn_planes(x, in, in, 0, room.tile);
+    turn_planes(x, in, room.tile);
     using I = cpu::NameOf<T>;
     I plane[w];  // where each begins
     for (int64_t i = 0; i < w; ++i) plane[i] = I(i * in);
@@ -103,7 +103,7 @@ void largest_channels(const cpu::ConvolutionAxis* axis, const T* x, const cpu::W
             return L::load(room.tops, room.names, i * row + c);
         });
     const int64_t outs = down.out * across.out;
-    if (!named) turn(room.tops + w - kept, outs, kept, w, out, outs);
+    if (!named) turn_back(room.tops, outs, kept, out);
 }
 
 }  // namespace
