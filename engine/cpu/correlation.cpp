@@ -63,7 +63,8 @@ bool correlate_channels(const Correlation<T>& x) {
     const Reach &down = line ? x.across : x.down, &across = line ? x.down : x.across;
     const int64_t rows = x.source_size[line], columns = x.source_size[!line], in = rows * columns,
                   lanes = gemm_kernels<T>().lanes, taps = x.taps(), count = x.across.count,
-                  blocks = (x.groups + lanes - 1) / lanes, registers = (count + lanes - 1) / lanes;
+                  blocks = (x.groups + lanes - 1) / lanes, registers = (count + lanes - 1) / lanes,
+                  u = int64_t(down.offset.size()), v = int64_t(across.offset.size());
     if (lanes < 4 || x.groups < lanes || !x.in_place() || x.down.step * x.across.step != 1 ||
         x.line || taps * lanes < 20 * count)
         return false;
@@ -73,36 +74,29 @@ bool correlate_channels(const Correlation<T>& x) {
         return false;
     // Few channels by one plane at a time, many by all planes.
     const int64_t each = blocks < 4 * thread_count() ? 1 : x.batch;
-    parallel_for(blocks * x.batch / each, grain_for(x.plane() * taps * each / 4),
-                 [&](int64_t begin, int64_t end) {
-                     Scratch scratch;
-                     ChannelWalk<T> walk{rows,
-                                         columns,
-                                         down.count,
-                                         across.count,
-                                         int64_t(down.offset.size()),
-                                         int64_t(across.offset.size()),
-                                         down.offset.data(),
-                                         across.offset.data()};
-                     walk.weights = scratch.take<T>((2 * taps + 1) * lanes);
-                     walk.tile = scratch.take<T>(in * lanes);
-                     walk.plane = scratch.take<T>(x.plane() * lanes);
-                     begin *= each, end *= each;
-                     for (int64_t i = begin; i < end; ++i) {
-                         // The last lanes begin where they still have channels: of those before, they keep none.
-                         const int64_t n = i % x.batch, from = i / x.batch * lanes,
-                                       c = std::min(from, x.groups - lanes);
-                         // Of its rows of outputs, each asks for some of the next planes.
-                         const int64_t beyond = n + 1 < x.batch ? x.groups * in : 0;
-                         walk.soon = {reinterpret_cast<const char*>(
-                                          x.source + (n * x.groups + c) * in + beyond),
-                                      beyond ? in * lanes * int64_t(sizeof(T)) / down.count : 0};
-                         convolution_kernels<T>().correlate_channels(
-                             walk, x.source + (n * x.groups + c) * in,
-                             n == 0 || i == begin ? x.weights + c * taps : nullptr,
-                             x.bias ? x.bias + c : nullptr, x.out_plane(n, c), lanes - (from - c));
-                     }
-                 });
+    const auto planes = [&](int64_t begin, int64_t end) {
+        Scratch scratch;
+        ChannelWalk<T> walk{rows, columns, down.count,         across.count,
+                            u,    v,       down.offset.data(), across.offset.data()};
+        walk.weights = scratch.take<T>((2 * taps + 1) * lanes);
+        walk.tile = scratch.take<T>(in * lanes);
+        walk.plane = scratch.take<T>(x.plane() * lanes);
+        begin *= each, end *= each;
+        for (int64_t i = begin; i < end; ++i) {
+            // The last lanes begin where they still have channels: of those before, they keep none.
+            const int64_t n = i % x.batch, from = i / x.batch * lanes,
+                          c = std::min(from, x.groups - lanes);
+            // Of its rows of outputs, each asks for some of the next planes.
+            const int64_t beyond = n + 1 < x.batch ? x.groups * in : 0;
+            walk.soon = {reinterpret_cast<const char*>(x.source + (n * x.groups + c) * in + beyond),
+                         beyond ? in * lanes * int64_t(sizeof(T)) / down.count : 0};
+            convolution_kernels<T>().correlate_channels(
+                walk, x.source + (n * x.groups + c) * in,
+                n == 0 || i == begin ? x.weights + c * taps : nullptr,
+                x.bias ? x.bias + c : nullptr, x.out_plane(n, c), lanes - (from - c));
+        }
+    };
+    parallel_for(blocks * x.batch / each, grain_for(x.plane() * taps * each / 4), planes);
     return true;
 }
 

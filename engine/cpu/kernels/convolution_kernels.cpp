@@ -122,7 +122,7 @@ constexpr cpu::ConvolutionTable<T> table = {pad<T>,
                                             correlate_weights<T>,
                                             join_lanes<T>,
                                             largest<T>,
-                                            largest_named<T>,
+                                            largest_rows<T, true>,
                                             largest_channels<T, false>,
                                             largest_channels<T, true>,
                                             pair_gradient<T>};

@@ -153,11 +153,9 @@ MERCER_INLINE bool channel_block(const cpu::ChannelWalk<T>& x, int64_t first, in
 }
 /// One output, zeros met like samples.
 template <class T>
-MERCER_OUTLINE void channel_output(const cpu::ChannelWalk<T>& x, int64_t r, int64_t c,
-                                   const T* start) {
+MERCER_OUTLINE void channel_output(const cpu::ChannelWalk<T>& x, int64_t r, int64_t c, Vec<T> sum) {
     using V = Vec<T>;
     constexpr int64_t w = V::lanes;
-    V sum = V::load(start);
     for (int64_t i = 0; i < x.taps_down; ++i)
         for (int64_t k = 0; k < x.taps_across; ++k) {
             const int64_t y = r + x.down[i], z = c + x.across[k];
@@ -192,8 +190,6 @@ void correlate_channels(const cpu::ChannelWalk<T>& x, const T* source, const T* 
     turn_planes(source, in, x.tile);
     const V start = bias ? V::load(bias) : V(T(0)), nought = V::load(finite);
     const bool exact = any(nought != nought);
-    T starts[w];
-    start.store(starts);
     constexpr int most = w * sizeof(T) < 64 ? 6 : 8;  // by two columns of 16 registers, and of 32
     const int64_t apart = down > 1 ? x.down[1] - x.down[0] : 1, step = apart < 0 ? -apart : apart;
     // Of rows so far apart; from the first one that samples meet on.
@@ -208,7 +204,7 @@ void correlate_channels(const cpu::ChannelWalk<T>& x, const T* source, const T* 
                 if (exact || channel_block<T, n.value, columns.value>(x, r, apart, c, start))
                     for (int i = 0; i < n.value; ++i)
                         for (int z = 0; z < columns.value; ++z)
-                            channel_output<T>(x, r + i * apart, c + z, starts);
+                            channel_output<T>(x, r + i * apart, c + z, start);
             });
         });
     }
@@ -296,8 +292,8 @@ void correlate_channel_weights(const cpu::ChannelWalk<T>& x, int64_t batch, cons
                     for (int64_t r = 0; r < x.out_rows; ++r)
                         body(r, V::load(slope + i * p.g_plane + r * p.g_row));
             };
-            V outside(T(0));
-            each([&](int64_t, V v) MERCER_STEP { outside = fma(v, V(T(0)), outside); });
+            auto outside = as_int(V(T(0)));  // with the bits of a NaN, a NaN
+            each([&](int64_t, V v) MERCER_STEP { outside = outside | as_int(v * V(T(0))); });
             int64_t from, to;
             taps_within(x, c, from, to);
             in_parts<2>(x.taps_down, lag ? 2 : 1, [&](int64_t i, auto down) MERCER_STEP {
@@ -310,7 +306,7 @@ void correlate_channel_weights(const cpu::ChannelWalk<T>& x, int64_t batch, cons
                         n * w);
                 });
             });
-            if (!any(outside != V(T(0)))) continue;
+            if (!any(as_float(outside) != as_float(outside))) continue;
             for (int64_t k = 0; k < taps; ++k) {
                 const int64_t y = x.down[k / across], z = k % across;
                 V s = V::load(sum(k, c));
@@ -321,8 +317,10 @@ void correlate_channel_weights(const cpu::ChannelWalk<T>& x, int64_t batch, cons
             }
         }
     }
+    int64_t half = canonical_lanes / 2;
+    while (half >= n) half /= 2;
     for (int64_t k = 0; k < taps; ++k) {
-        for (int64_t h = canonical_lanes / 2; h > 0; h /= 2)
+        for (int64_t h = half; h > 0; h /= 2)
             for (int64_t c = 0; c < h && c + h < n; ++c)
                 (V::load(sum(k, c)) + V::load(sum(k, c + h))).store(sum(k, c));
         (V::load(sum(k, 0)) + V(T(0))).store(x.weights + k * w);

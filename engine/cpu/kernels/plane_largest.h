@@ -6,30 +6,6 @@
 namespace mercer::MERCER_ISA {
 namespace {
 
-template <class T>
-struct LargestRow {
-    const PlaneWalk<T>& x;
-    const T* from;
-    T* out;
-    template <int n>
-    MERCER_INLINE void run(int64_t c) const {
-        Vec<T> top[n];
-        MERCER_UNROLL for (int j = 0; j < n; ++j) top[j] = Vec<T>(MaxOp::identity<T>);
-        for (int64_t k = 0; k < x.taps; ++k)
-            MERCER_UNROLL for (int j = 0; j < n; ++j) top[j] =
-                maximum(top[j], Vec<T>::load(from + x.offsets[k] + c + j * Vec<T>::lanes));
-        MERCER_UNROLL for (int j = 0; j < n; ++j)
-            store_within(top[j], out, c + j * Vec<T>::lanes, x.columns);
-    }
-};
-template <class T>
-void largest(const PlaneWalk<T>& x, T* out, int64_t out_row) {
-    for (int64_t r = 0; r < x.rows; ++r) {
-        ask(x.soon, r, 1);
-        across<T>(x.columns, LargestRow<T>{x, x.tile + r * x.row_step, out + r * out_row});
-    }
-}
-
 /// v is there, named so: the first of equals, the first NaN.
 template <class T, class Int>
 MERCER_INLINE void consider(Vec<T>& top, Int& name, Vec<T> v, Int named) {
@@ -38,42 +14,67 @@ MERCER_INLINE void consider(Vec<T>& top, Int& name, Vec<T> v, Int named) {
     name = select(stays.template as<typename Int::Scalar>(), name, named);
 }
 
-template <class T>
-struct LargestNamed {
+/// Of each lane the largest and, `named`, which it is.
+template <class T, bool named>
+struct Largest {
     using V = Vec<T>;
     using Int = typename V::Int;
+    V top;
+    Int name;
+    static MERCER_INLINE Largest load(const T* tops, const cpu::NameOf<T>* names, int64_t at) {
+        Largest l;
+        l.top = V::load(tops + at);
+        if constexpr (named) l.name = Int::load(names + at);
+        return l;
+    }
+    MERCER_INLINE void store(T* tops, cpu::NameOf<T>* names, int64_t at) const {
+        top.store(tops + at);
+        if constexpr (named) name.store(names + at);
+    }
+    /// Of equals the first stays.
+    MERCER_INLINE void meet(const Largest& later) {
+        if constexpr (named)
+            consider(top, name, later.top, later.name);
+        else
+            top = maximum(top, later.top);
+    }
+};
+
+template <class T, bool named>
+struct LargestRow {
+    using L = Largest<T, named>;
     const PlaneWalk<T>& x;
-    const T* from;
+    int64_t in, out;  // where its samples and its results begin
     const cpu::NameOf<T>* names;
     T* tops;
     cpu::NameOf<T>* to;
     template <int n>
     MERCER_INLINE void run(int64_t c) const {
-        V top[n];
-        Int name[n];
-        for (int64_t k = 0; k < x.taps; ++k) MERCER_UNROLL for (int j = 0; j < n; ++j) {
-                const int64_t at = x.offsets[k] + c + j * V::lanes;
-                const V v = V::load(from + at);
-                const Int named = Int::load(names + at);
-                if (k == 0)
-                    top[j] = v, name[j] = named;
-                else
-                    consider(top[j], name[j], v, named);
-            }
+        constexpr int w = Vec<T>::lanes;
+        L most[n];
+        const auto sample = [&](int64_t k, int j) MERCER_STEP {
+            return L::load(x.tile, names, in + x.offsets[k] + c + j * w);
+        };
+        MERCER_UNROLL for (int j = 0; j < n; ++j) most[j] = sample(0, j);
+        for (int64_t k = 1; k < x.taps; ++k)
+            MERCER_UNROLL for (int j = 0; j < n; ++j) most[j].meet(sample(k, j));
         MERCER_UNROLL for (int j = 0; j < n; ++j) {
-            store_within(top[j], tops, c + j * V::lanes, x.columns);
-            store_within(name[j], to, c + j * V::lanes, x.columns);
+            store_within(most[j].top, tops + out, c + j * w, x.columns);
+            if constexpr (named) store_within(most[j].name, to + out, c + j * w, x.columns);
         }
     }
 };
-template <class T>
-void largest_named(const PlaneWalk<T>& x, const cpu::NameOf<T>* names, T* tops, cpu::NameOf<T>* to,
-                   int64_t out_row) {
+template <class T, bool named>
+void largest_rows(const PlaneWalk<T>& x, const cpu::NameOf<T>* names, T* tops, cpu::NameOf<T>* to,
+                  int64_t out_row) {
     for (int64_t r = 0; r < x.rows; ++r) {
         ask(x.soon, r, 1);
-        const int64_t in = r * x.row_step, out = r * out_row;
-        across<T>(x.columns, LargestNamed<T>{x, x.tile + in, names + in, tops + out, to + out});
+        across<T>(x.columns, LargestRow<T, named>{x, r * x.row_step, r * out_row, names, tops, to});
     }
+}
+template <class T>
+void largest(const PlaneWalk<T>& x, T* out, int64_t out_row) {
+    largest_rows<T, false>(x, nullptr, out, nullptr, out_row);
 }
 
 // A block of windows at a time, one row after the other, and without branches, for which it is cannot be foretold.

@@ -35,9 +35,10 @@ MERCER_INLINE void across(int64_t columns, Body body) {
 /// body(k, count) for [0, n) in as few parts of at most `limit` <= `most` as there can be, of about one size.
 template <int most, class Body>
 MERCER_INLINE void in_parts(int64_t n, int64_t limit, Body body) {
-    int64_t parts = (n + limit - 1) / limit;
+    // Mostly one, which needs no division.
+    int64_t parts = n <= limit ? 1 : (n + limit - 1) / limit;
     for (int64_t k = 0, count; k < n; k += count, --parts) {
-        count = (n - k + parts - 1) / parts;
+        count = parts == 1 ? n - k : (n - k + parts - 1) / parts;
         with_constant<most>(count, [&](auto part) MERCER_STEP { body(k, part); });
     }
 }

@@ -10,31 +10,6 @@
 namespace mercer::MERCER_ISA {
 namespace {
 
-template <class T, bool named>
-struct Largest {
-    using V = Vec<T>;
-    using Int = typename V::Int;
-    V top;
-    Int name;
-    static MERCER_INLINE Largest load(const T* tops, const cpu::NameOf<T>* names, int64_t at) {
-        Largest l;
-        l.top = V::load(tops + at);
-        if constexpr (named) l.name = Int::load(names + at);
-        return l;
-    }
-    MERCER_INLINE void store(T* tops, cpu::NameOf<T>* names, int64_t at) const {
-        top.store(tops + at);
-        if constexpr (named) name.store(names + at);
-    }
-    /// Of equals the first stays.
-    MERCER_INLINE void meet(const Largest& later) {
-        if constexpr (named)
-            consider(top, name, later.top, later.name);
-        else
-            top = maximum(top, later.top);
-    }
-};
-
 /// Of the line of elements that `load` gives, into places `to`, `to` + step, …
 template <class T, bool named, class Load>
 MERCER_INLINE void line_windows(const cpu::ConvolutionAxis& a, const cpu::WindowRoom<T>& room,
