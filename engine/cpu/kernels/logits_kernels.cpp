@@ -159,13 +159,15 @@ void log_softmax_backward_tile(const void* y_tile, void* g_tile, int64_t n, int6
     T* const g = static_cast<T*>(g_tile);
     for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
         const Vec<T> total = column_sum<T>(n, [&](Vec<T> part, int64_t i) MERCER_STEP {
-            fetch_ahead<T>(next, 0, i, c);
-            fetch_ahead<T>(next, 1, i, c);
             return part + load(g + i * columns + c, count, T(0));
         });
-        for (int64_t i = c; i < n * columns; i += columns)
-            store(log_softmax_gradient(load(y + i, count, T(0)), total, load(g + i, count, T(0))),
-                  g + i, count);
+        for (int64_t i = 0; i < n; ++i) {
+            fetch_ahead<T>(next, 0, i, c);
+            fetch_ahead<T>(next, 1, i, c);
+            const int64_t at = i * columns + c;
+            store(log_softmax_gradient(load(y + at, count, T(0)), total, load(g + at, count, T(0))),
+                  g + at, count);
+        }
     });
 }
 
