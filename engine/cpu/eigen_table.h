@@ -17,7 +17,7 @@ struct TridiagonalKernels {
     void (*add_outer)(int64_t rows, int64_t n, const T* factor, const T* x, T* m, int64_t row);
     /// (x, y) ← (c x + s y, c y − s x).
     void (*rotate)(int64_t n, T* x, T* y, T c, T s);
-    /// The largest |x_j|.
+    /// The largest |x_j| of what is not NaN; of NaN alone −∞ or 0.
     T (*largest)(int64_t n, const T* x);
     /// Whether the first of the largest |x_j| is negative.
     bool (*falls)(int64_t n, const T* x);

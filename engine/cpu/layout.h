@@ -42,8 +42,8 @@ struct Walk {
 /// `shape` with axes of size 1 dropped and mergeable neighbours merged; rank is at least 1.
 Walk plan_walk(const Shape& shape, std::span<const Strides> strides);
 
-/// Strides that repeat an operand of shape `from` over `to` (0 along repeated axes). ShapeError if
-/// it does not fit.
+/// Strides that repeat an operand of shape `from` over `to` (0 along repeated axes; those given, if the shapes are equal).
+/// ShapeError if it does not fit.
 Strides broadcast_strides(const char* operation, const Shape& from, const Strides& strides,
                           const Shape& to);
 

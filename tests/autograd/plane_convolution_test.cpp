@@ -67,6 +67,7 @@ TEST_CASE("nor do channels of narrow planes, of which registers have many") {
     struct Narrow {
         int64_t rows, columns, down, across;
         Padding padding = Padding::same;
+        int64_t dilation = 1, many = 21;  // no whole number of registers
     };
     for (const DType dtype : {DType::f32, DType::f64})
         for (const Narrow n : {Narrow{7, 7, 7, 7},
@@ -74,21 +75,30 @@ TEST_CASE("nor do channels of narrow planes, of which registers have many") {
                                {3, 5, 31, 31},
                                {30, 2, 4, 6},
                                {9, 17, 7, 11, Padding::valid},
-                               {1, 6, 1, 40}}) {
+                               {1, 6, 1, 40},
+                               {1, 50, 1, 41, Padding::valid},
+                               {7, 7, 3, 3, Padding::same, 1, 69},
+                               {9, 7, 2, 9, Padding::same, 2},
+                               {10, 1, 3, 9, Padding::same, 2},
+                               {13, 9, 4, 5, Padding::same, 3},
+                               {11, 13, 5, 6, Padding::valid, 2}}) {
             CAPTURE(n.rows);
             CAPTURE(n.columns);
-            const int64_t many = 21;  // no whole number of registers
+            CAPTURE(n.dilation);
+            const int64_t many = n.many, down = (n.down - 1) * n.dilation,
+                          across = (n.across - 1) * n.dilation;
             const Shape planes{1, many, n.rows, n.columns};
             const Tensor x = concat({randn(Key{8, 7}, planes, dtype), Tensor::zeros(planes, dtype)},
                                     0),
                          b = -Tensor::zeros({many}, dtype);
             // Outside of planes any weight counts: of zeros the sign, and that some are not finite.
             Tensor w = randn(Key{8, 9}, {many, 1, n.down, n.across}, dtype);
-            w = concat(
-                {-abs(slice(w, 0, 0, 9)), slice(w, 0, 9, 20), INFINITY * slice(w, 0, 20, 21)}, 0);
+            w = concat({-abs(slice(w, 0, 0, 9)), slice(w, 0, 9, many - 1),
+                        INFINITY * slice(w, 0, many - 1, many)},
+                       0);
             const bool same = n.padding == Padding::same;
-            const Shape outs{2, many, same ? n.rows : n.rows - n.down + 1,
-                             same ? n.columns : n.columns - n.across + 1};
+            const Shape outs{2, many, same ? n.rows : n.rows - down,
+                             same ? n.columns : n.columns - across};
             // An infinite slope makes NaN of all taps that meet the padding.
             std::vector<double> slopes = randn(Key{8, 10}, outs, DType::f64).to_vector<double>();
             slopes[0] = slopes[slopes.size() - 1] = INFINITY;
@@ -97,15 +107,19 @@ TEST_CASE("nor do channels of narrow planes, of which registers have many") {
                 Tape tape;
                 const Var v = tape.watch(slice(x, 1, from, to).contiguous()),
                           k = tape.watch(slice(w, 0, from, to));
-                const Var y =
-                    conv2d(v, k, Var(slice(b, 0, from, to)), {1, 1}, n.padding, {1}, to - from);
+                const Var y = conv2d(v, k, Var(slice(b, 0, from, to)), {1, 1}, n.padding,
+                                     {n.dilation}, to - from);
                 auto slope =
                     tape.gradient(y, {v, k}, {.cotangents = {slice(u, 1, from, to).contiguous()}});
                 return std::array{y.value(), slope[0], slope[1]};
             };
             on_every_isa([&] {
+                set_thread_count(1);
+                const auto alone = run(0, many);
                 set_thread_count(2);  // as many as there are registers of channels
                 const auto [y, slope, weights] = run(0, many);
+                CHECK(difference(alone[0], y) == "");
+                CHECK(difference(alone[1], slope) == "");
                 for (int64_t c = 0; c < many; ++c) {
                     const auto [one, one_slope, one_weights] = run(c, c + 1);
                     CHECK(difference(one, slice(y, 1, c, c + 1)) == "");

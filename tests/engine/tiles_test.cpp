@@ -44,7 +44,10 @@ void check(const Tensor& x, int axis) {
         if (a != axis) order[n++] = a;
     order[x.rank() - 1] = axis;
     const std::span<const int> to(order, size_t(x.rank()));
+    const Tensor x_before = x.clone(), g_before = g.clone();
     const auto got = of_axis(x, g, axis);
+    CHECK(difference(x, x_before) == "");  // tiles are worked on in place, not operands
+    CHECK(difference(g, g_before) == "");
     const Tensor rows = permute(x, to).contiguous(), by = permute(g, to).contiguous();
     const int64_t count = rows.count() / rows.shape().back();
     const auto name = to_string(x.dtype(), x.shape()) + " axis " + std::to_string(axis);

@@ -1,5 +1,5 @@
 // Tiles of planes: parted for a stride and put together again, packed as patches for a matrix product, correlated, and
-// searched for the largest. Traffic: a tile in cache is read once for each tap, or two rows of outputs; these are written once.
+// searched for the largest. Traffic: a tile in cache is read once for each tap, or some rows of outputs; these are written once.
 #include "engine/cpu/convolution_table.h"
 #include "engine/cpu/kernels/gemm_pack.h"
 #include "engine/cpu/kernels/plane_channels.h"

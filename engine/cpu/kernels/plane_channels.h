@@ -81,6 +81,14 @@ MERCER_INLINE void taps_within(const cpu::ChannelWalk<T>& x, int64_t c, int64_t&
     while (from < to && outside(to - 1)) --to;
 }
 
+/// Columns of a block of n rows: few rows take each sample for few outputs, and more columns fill the registers, 16 or 32.
+constexpr int block_columns(int n, bool many) {
+    return n == 1           ? (many ? 8 : 6)
+           : n == 2         ? (many ? 8 : 4)
+           : n == 3         ? (many ? 7 : 3)
+           : n == 4 && many ? 4
+                            : 2;
+}
 /// Outputs of rows first + step·m, m < n <= taps_down, and columns from c on. Row t of x, counted alike, meets them with row
 /// t − m of the taps. Whether any of them is -0.
 template <class T, int n, int columns>
@@ -90,15 +98,23 @@ MERCER_INLINE bool channel_block(const cpu::ChannelWalk<T>& x, int64_t first, in
     using Int = typename V::Int;
     constexpr int64_t w = V::lanes;
     const int64_t across = x.taps_across > 1 ? x.across[1] - x.across[0] : 0, row = x.columns * w;
-    // Taps meet column `early` first, and then, if there are two, both.
-    const int64_t early = columns > 1 && across > 0 ? c + 1 : c,
-                  late = columns > 1 && across <= 0 ? c + 1 : c;
-    int64_t from[2], to[2];
-    taps_within(x, early, from[0], to[0]);
-    taps_within(x, late, from[1], to[1]);
-    if (from[0] == to[0]) from[0] = to[0] = from[1];
-    if (from[1] == to[1]) from[1] = to[1] = to[0];
-    const int64_t apart = x.taps_down * w, next = across * w, other = (late - early) * w;
+    // In the order in which taps meet the columns: from `early` on.
+    const int64_t other = across > 0 ? -w : w, early = across > 0 ? c + columns - 1 : c;
+    int64_t from[columns], to[columns];
+    MERCER_UNROLL for (int z = 0; z < columns; ++z)
+        taps_within(x, across > 0 ? early - z : early + z, from[z], to[z]);
+    MERCER_UNROLL for (int z = columns - 2; z >= 0; --z) if (from[z] == to[z]) from[z] = to[z] =
+        from[z + 1];
+    MERCER_UNROLL for (int z = 1; z < columns; ++z) if (from[z] == to[z]) from[z] = to[z] =
+        to[z - 1];
+    if constexpr (columns > 2)
+        if (from[columns - 1] > to[0]) {  // no tap meets all
+            bool any_is = false;
+            for (int z = 0; z < columns; ++z)
+                any_is |= channel_block<T, n, 1>(x, first, step, c + z, start);
+            return any_is;
+        }
+    const int64_t apart = x.taps_down * w, next = across * w;
     int64_t y = first + x.down[0];
     const T *at_row = x.tile + (y * x.columns + early + x.across[0] + from[0] * across) * w,
             *weights = x.weights + from[0] * apart;
@@ -128,9 +144,12 @@ MERCER_INLINE bool channel_block(const cpu::ChannelWalk<T>& x, int64_t first, in
             };
             constexpr std::integral_constant<int, 0> left;
             constexpr std::integral_constant<int, columns - 1> right;
-            if constexpr (columns > 1) taps(from[1], left, left);
+            using Sides = std::make_integer_sequence<int, columns - 1>;
+            in_turn(Sides(), [&](auto z) MERCER_STEP { taps(from[z.value + 1], left, z); });
             taps(to[0], left, right);
-            if constexpr (columns > 1) taps(to[1], right, right);
+            in_turn(Sides(), [&](auto z) MERCER_STEP {
+                taps(to[z.value + 1], std::integral_constant<int, z.value + 1>(), right);
+            });
         }
         y += step, at_row += step * row;
     };
@@ -199,7 +218,8 @@ void correlate_channels(const cpu::ChannelWalk<T>& x, const T* source, const T* 
         in_parts<most>(rows, down < most ? down : most, [&](int64_t m, auto n) MERCER_STEP {
             ask(x.soon, done, n.value);
             done += n.value;
-            in_parts<2>(x.out_columns, 2, [&](int64_t c, auto columns) MERCER_STEP {
+            constexpr int wide = block_columns(n.value, most > 6);
+            in_parts<wide>(x.out_columns, wide, [&](int64_t c, auto columns) MERCER_STEP {
                 const int64_t r = first + m * apart;
                 if (exact || channel_block<T, n.value, columns.value>(x, r, apart, c, start))
                     for (int i = 0; i < n.value; ++i)

@@ -72,12 +72,18 @@ void forward_tile(void* tile, int64_t n, int64_t columns, const cpu::TileAhead& 
     for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
         T* const column = x + c;
         const Vec<T> m = finite_top(largest_of_columns(column, n, columns, count)), zero(T(0));
-        const Vec<T> sum = column_sum<T>(n, [&](Vec<T> part, int64_t i) MERCER_STEP {
+        const auto raise = [&](int64_t i) MERCER_STEP {
             fetch_ahead<T>(next, 0, i, c);
             T* const at = column + i * columns;
             const Vec<T> p = exp_falling(load(at, count, T(0)) - m);
             store(p, at, count);
-            return part + p;
+            return p;
+        };
+        // Rows of one canonical lane fall on one set of the first cache: tall columns are written row after row.
+        const bool tall = n > canonical_lanes;
+        for (int64_t i = 0; tall && i < n; ++i) raise(i);
+        const Vec<T> sum = column_sum<T>(n, [&](Vec<T> part, int64_t i) MERCER_STEP {
+            return part + (tall ? load(column + i * columns, count, T(0)) : raise(i));
         });
         const Vec<T> scale = select(sum == zero, zero, Vec<T>(T(1)) / sum);
         for (int64_t i = c; i < n * columns; i += columns)
