@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "engine/cpu/copy.h"
+#include "engine/cpu/caches.h"
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/layout.h"
 #include "engine/functions.h"
@@ -67,12 +67,14 @@ void move_rows(const char* x, int64_t plane, int64_t count, int64_t row, char* t
 /// a tile, whose columns have the results in their order.
 void reduce_planes(const ReduceKernel& kernel, int64_t planes, int64_t n, int64_t side,
                    int64_t element, const char* from, int64_t out_element, char* to) {
+    // Planes of an eighth of the first cache; of many rows, so many that these are long.
     const int64_t row = side * element, plane = n * row,
+                  some = std::max<int64_t>(caches().l1 / 8 / plane, n > 16 ? 64 : 16),
+                  group = std::min(4096 / row, some),
                   width = row <= 16   ? 16
                           : row <= 32 ? 32
                           : row <= 64 ? 64
                                       : 128,
-                  group = std::min(4096 / row, std::max<int64_t>(4096 / plane, n > 16 ? 64 : 16)),
                   pitch = (group * row + width + 63) / 64 * 64;
     const auto move = width == 16   ? move_rows<16>
                       : width == 32 ? move_rows<32>

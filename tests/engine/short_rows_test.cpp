@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <string>
@@ -11,6 +12,7 @@
 #include "engine/functions.h"
 #include "engine/random.h"
 #include "tests/support/bits.h"
+#include "tests/support/edge.h"
 #include "tests/support/every_isa.h"
 #include "tests/support/message.h"
 
@@ -79,7 +81,12 @@ TEST_CASE("planes of few elements that are reduced together are as each for itse
     for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
         for (const int64_t side : {2, 3, 7, 15, 17})
             for (const int64_t n : {1, 2, 5, 16, 70}) {
-                const Tensor x = reshape(numbers(150, n * side, dtype), {150, n, side});
+                // Rows are moved by more bytes than they have, but none beyond the tensor.
+                const Tensor planes = numbers(150, n * side, dtype);
+                const size_t bytes = size_t(planes.count()) * size_of(dtype);
+                const AtTheEdge<char> edge(bytes);
+                std::memcpy(edge.begin(), planes.raw(), bytes);
+                const Tensor x = Tensor::wrap(edge.begin(), {150, n, side}, dtype, {});
                 on_every_isa([&] { check(x, dtype); });
                 for (const bool all_of : {false, true}) {
                     const auto f = [&](const Tensor& t) {

@@ -25,20 +25,6 @@ MERCER_INLINE T joined_run(const T* x, int64_t n, T fill, Prepare prepare) {
     return acc.total();
 }
 
-/// v[e], e < now, becomes the elements e of `rows` lines, `apart` elements from each other; what follows is asked for.
-template <class T>
-MERCER_INLINE void load_turned(const T* x, int64_t apart, int rows, int now,
-                               Vec<T> (&v)[Vec<T>::lanes]) {
-    constexpr int lanes = Vec<T>::lanes;
-#pragma GCC unroll 16
-    for (int r = 0; r < lanes; ++r) {
-        const T* const row = x + (r < rows ? r : 0) * apart;
-        fetch_beyond(row);
-        v[r] = load(row, now, T(0));
-    }
-    turn<lanes>(v);
-}
-
 /// Elements of a row that is turned, at most.
 inline constexpr int short_row = 16;
 /// Whether rows are that short, and enough to be turned.
@@ -125,6 +111,13 @@ MERCER_INLINE auto joined_few(int64_t n, Lane lane, Join join) {
         for (int j = 0; j < half; ++j) join(part[j], part[half + j], half + j);
     return part[0];
 }
+template <class Op>
+struct JoinBy {
+    template <class T>
+    MERCER_INLINE void operator()(Vec<T>& part, Vec<T> other, int) const {
+        part = Op::join(part, other);
+    }
+};
 /// The join of prepare(v[i]), i < n, as joined_run joins one row.
 template <class Op, class T, int most, class Prepare>
 MERCER_INLINE Vec<T> joined_turned(const Vec<T> (&v)[most], int n, Prepare prepare) {
@@ -132,7 +125,7 @@ MERCER_INLINE Vec<T> joined_turned(const Vec<T> (&v)[most], int n, Prepare prepa
         n,
         [&](int i)
             MERCER_STEP { return Op::join(Vec<T>(Op::template identity<T>), prepare(v[i])); },
-        [](Vec<T>& a, Vec<T> b, int) MERCER_STEP { a = Op::join(a, b); });
+        JoinBy<Op>());
 }
 
 /// Lanes in the order of the tree that joins j and j + h for h = 32, 16, … 1: the one after j; after the last, 0.
@@ -171,9 +164,7 @@ struct Columns {
                 return add(Vec<T>(Op::template identity<T>), load(x + i * stride + c, count, T(0)),
                            c);
             };
-            store(joined_few(n, lane,
-                             [](Vec<T>& a, Vec<T> b, int) MERCER_STEP { a = Op::join(a, b); }),
-                  to + c, count);
+            store(joined_few(n, lane, JoinBy<Op>()), to + c, count);
         });
     }
 

@@ -9,6 +9,20 @@
 
 namespace mercer::MERCER_ISA {
 
+/// v[e], e < now, becomes the elements e of `rows` lines, `apart` elements from each other; what follows is asked for.
+template <class T>
+MERCER_INLINE void load_turned(const T* x, int64_t apart, int rows, int now,
+                               Vec<T> (&v)[Vec<T>::lanes]) {
+    constexpr int lanes = Vec<T>::lanes;
+#pragma GCC unroll 16
+    for (int r = 0; r < lanes; ++r) {
+        const T* const row = x + (r < rows ? r : 0) * apart;
+        fetch_beyond(row);
+        v[r] = load(row, now, T(0));
+    }
+    turn<lanes>(v);
+}
+
 /// What a line came to so far; with places, also the last step at which its extremum stood.
 template <class T, bool places>
 struct SoFar {

@@ -16,7 +16,7 @@ MERCER_INLINE void fetch_ahead(const cpu::TileAhead& next, int operand, int64_t 
 /// eight at a time.
 template <class T, class Add>
 MERCER_INLINE Vec<T> column_sum(int64_t n, Add add) {
-    const auto join = [](Vec<T>& a, Vec<T> b, int) MERCER_STEP { a = a + b; };
+    const JoinBy<SumOp> join;
     const auto every_eighth = [&](int64_t j) MERCER_STEP {
         const auto lane = [&](int64_t k) MERCER_STEP {
             Vec<T> part(T(0));
