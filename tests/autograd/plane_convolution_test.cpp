@@ -81,7 +81,10 @@ TEST_CASE("nor do channels of narrow planes, of which registers have many") {
                                {9, 7, 2, 9, Padding::same, 2},
                                {10, 1, 3, 9, Padding::same, 2},
                                {13, 9, 4, 5, Padding::same, 3},
-                               {11, 13, 5, 6, Padding::valid, 2}}) {
+                               {11, 13, 5, 6, Padding::valid, 2},
+                               {11, 9, 3, 9, Padding::valid},  // no tap meets all columns of dx
+                               {10, 9, 2, 8, Padding::valid},
+                               {8, 9, 1, 9, Padding::valid}}) {
             CAPTURE(n.rows);
             CAPTURE(n.columns);
             CAPTURE(n.dilation);
