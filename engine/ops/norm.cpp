@@ -98,7 +98,7 @@ std::array<Tensor, 3> RowNorm<centred>::backward(const Tensor& from, const Tenso
     const auto kernel = norm_table().backward[kind_of(centred, attrs.groups)][dtype == DType::f64];
     all.args.stream = streams(all.x, 3);
     // Sums over rows: in chunks whose bounds depend on the sizes only, then over the chunks.
-    const int64_t chunk = std::clamp<int64_t>(rows / 32, 1, 64),
+    const int64_t chunk = std::clamp<int64_t>(rows / 32, 8, 64),
                   chunks = (rows + chunk - 1) / chunk;
     Tensor dgain, dbias;
     if (parameters) {
@@ -114,8 +114,11 @@ std::array<Tensor, 3> RowNorm<centred>::backward(const Tensor& from, const Tenso
         kernel(a);
     });
     if (parameters) {
-        dgain = reshape(cpu::reduce(cpu::Reduction::sum, dgain, 1), {all.parameters});
-        dbias = reshape(cpu::reduce(cpu::Reduction::sum, dbias, 1), {all.parameters});
+        const auto whole = [&](const Tensor& parts) {
+            return reshape(chunks == 1 ? parts : cpu::reduce(cpu::Reduction::sum, parts, 1),
+                           {all.parameters});
+        };
+        dgain = whole(dgain), dbias = whole(dbias);
     }
     return {dx, dgain, dbias};
 }

@@ -12,4 +12,15 @@ MERCER_INLINE void fetch_beyond(const T* p) {
     __builtin_prefetch(reinterpret_cast<const char*>(p) + 1024);
 }
 
+/// Asks for what stands n elements beyond p, in the next row's same place. Rows that are not short would take the first
+/// cache from what the passes over this row keep there; a long row's beginning would be gone when its turn comes.
+template <class T>
+MERCER_INLINE void fetch_next_row(const T* p, int64_t n) {
+    const int64_t bytes = n * int64_t(sizeof(T));
+    if (bytes <= 1 << 11)
+        __builtin_prefetch(p + n);
+    else if (bytes <= 1 << 15)
+        __builtin_prefetch(p + n, 0, 2);
+}
+
 }  // namespace mercer::MERCER_ISA

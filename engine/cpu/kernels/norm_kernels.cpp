@@ -5,8 +5,9 @@
 //   dgain = Σ g·x̂, dbias = Σ g over rows, which the caller cuts into chunks; over a channel's elements too where it has
 //   one gain.
 // Two passes over a row in cache for its moments, a third writes: memory sees x once and y once;
-// backward x, g and dx once each. There each of the two passes asks for one operand of the next row, so that memory is
-// busy in both.
+// backward x, g and dx once each. There the first pass, which does not write to memory, asks for the next row; one that
+// has no sums to keep leaves g to the second.
+#include "engine/cpu/kernels/fetch.h"
 #include "engine/cpu/kernels/row.h"
 #include "engine/cpu/norm_table.h"
 
@@ -67,7 +68,7 @@ void forward(const NormArgs& a) {
             const T* x = row + from;
             write_run(static_cast<T*>(a.out) + r * n + from, size, a.stream,
                       [&](int64_t i, int count) MERCER_STEP {
-                          __builtin_prefetch(x + n + i);
+                          fetch_next_row(x + i, n);
                           return fma((load(x + i, count, T(0)) - m) * s, gain.at(i, count),
                                      bias.at(i, count));
                       });
@@ -86,7 +87,8 @@ MERCER_INLINE TwoSums<T> row_sums(const NormArgs& a, int64_t r, Vec<T> m, Vec<T>
                 *gain = static_cast<const T*>(a.gain);
         TwoSums<T> part = canonical_sums<T>(
             size, [&](int64_t i, int count, Vec<T>& h_part, Vec<T>& hx_part) MERCER_STEP {
-                __builtin_prefetch(x + a.n + i);
+                fetch_next_row(x + i, a.n);
+                if constexpr (sums) fetch_next_row(g + i, a.n);
                 const Vec<T> xhat = (load(x + i, count, mean) - m) * s;
                 const Vec<T> gi = load(g + i, count, T(0));
                 const Vec<T> h = kind == NormKind::group ? gi : gi * load(gain + i, count, T(0));
@@ -123,7 +125,7 @@ void backward(const NormArgs& a) {
             const T *x = row_of<T>(a.x, a, r) + from, *g = row_of<T>(a.g, a, r) + from;
             write_run(static_cast<T*>(a.out) + r * n + from, size, a.stream,
                       [&](int64_t i, int count) MERCER_STEP {
-                          __builtin_prefetch(g + n + i);
+                          if (!a.dgain) fetch_next_row(g + i, n);
                           const Vec<T> xhat = (load(x + i, count, mean) - m) * s;
                           const Vec<T> h = load(g + i, count, T(0)) * gain.at(i, count);
                           return s * fma(-xhat, mean_hx, h - mean_h);

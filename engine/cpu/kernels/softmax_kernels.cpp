@@ -3,6 +3,7 @@
 // memory sees one read and one write. The second pass of a short row asks for the next row, so that
 // memory works while the exponential does; the third, which mostly stores, finds the next row's maximum.
 // Sums in the canonical order, of columns too: the same bits.
+#include "engine/cpu/kernels/fetch.h"
 #include "engine/cpu/kernels/tile.h"
 #include "engine/cpu/softmax_table.h"
 
@@ -14,12 +15,6 @@ template <class T>
 MERCER_INLINE bool is_short(int64_t n) {
     return n * int64_t(sizeof(T)) <= 1 << 13;
 }
-/// Asks for the place one row further.
-template <class T>
-MERCER_INLINE void fetch_next(const T* p, int64_t n) {
-    if (is_short<T>(n)) __builtin_prefetch(p + n);
-}
-
 template <class T>
 void forward(const void* from, void* to, int64_t rows, int64_t n) {
     constexpr T lowest = MaxOp::identity<T>;
@@ -31,7 +26,7 @@ void forward(const void* from, void* to, int64_t rows, int64_t n) {
         const Vec<T> m(top == lowest ? T(0)
                                      : top);  // a row of −∞ only: exp gives zeros, and so do we
         const T z = canonical_sum<T>(n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-            fetch_next(x + i, n);
+            fetch_next_row(x + i, n);
             const Vec<T> p = exp_falling(load(x + i, count, lowest) - m);
             store(p, y + i, count);
             part = part + p;
@@ -58,8 +53,8 @@ void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, in
             part = part + load(g + i, count, T(0)) * load(y + i, count, T(0));
         }));
         write_run(dx, n, stream, [&](int64_t i, int count) MERCER_STEP {
-            fetch_next(y + i, n);
-            fetch_next(g + i, n);
+            fetch_next_row(y + i, n);
+            fetch_next_row(g + i, n);
             return load(y + i, count, T(1)) * (load(g + i, count, T(1)) - dot);
         });
     }
