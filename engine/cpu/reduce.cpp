@@ -1,6 +1,7 @@
 #include "engine/cpu/reduce.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -8,6 +9,7 @@
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/layout.h"
 #include "engine/functions.h"
+#include "engine/ops/reduce.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 
@@ -172,41 +174,37 @@ void reduce_chunks(const ReduceKernel& kernel, const Tensor& x, int axis, int64_
         });
 }
 
-// `axis` to size 1, chunk by chunk; `next` joins results of chunks.
-using Level = Tensor (*)(int op, const Tensor& x, int axis);
-Tensor reduce_axis(const ReduceKernel& kernel, DType result, const Tensor& x, int axis, Level next,
-                   int op) {
-    const Tensor out =
-        Tensor::empty(with_size(x.shape(), axis, chunks_of(x.shape()[axis], long_chunk)), result);
-    reduce_chunks(kernel, x, axis, long_chunk, out, {});
-    return out.shape()[axis] == 1 ? out : next(op, out, axis);
-}
-
 // What joins the results of parts.
 Reduction join_of(Reduction op) {
     constexpr Reduction joins[] = {Reduction::sum, Reduction::max, Reduction::min, Reduction::prod,
                                    Reduction::sum, Reduction::sum, Reduction::max};
     return joins[int(op)];
 }
+const ReduceKernel& kernel_of(Reduction op, DType dtype) {
+    return reduce_table().kernels[int(op)][int(dtype)];
+}
+const ReduceKernel& kernel_of(Counting op, DType dtype) {
+    return count_table().kernels[int(op)][int(dtype)];
+}
+DType result_of(Reduction, DType dtype) { return dtype; }
+DType result_of(Counting op, DType) { return op == Counting::count ? DType::i64 : DType::boolean; }
 
-Tensor join_parts(int op, const Tensor& partial, int axis);
-Tensor join_axis(int op, const Tensor& x, int axis) {
-    return reduce_axis(reduce_table().kernels[op][int(x.dtype())], x.dtype(), x, axis, join_parts,
-                       op);
+Tensor join_parts(Reduction op, const Tensor& partial, int axis);
+Tensor join_parts(Counting op, const Tensor& partial, int axis);
+// `axis` to size 1, chunk by chunk.
+template <class Op>
+Tensor reduce_axis(Op op, const Tensor& x, int axis) {
+    const int64_t chunks = chunks_of(x.shape()[axis], long_chunk);
+    const Tensor out = Tensor::empty(with_size(x.shape(), axis, chunks), result_of(op, x.dtype()));
+    reduce_chunks(kernel_of(op, x.dtype()), x, axis, long_chunk, out, {});
+    return chunks == 1 ? out : join_parts(op, out, axis);
 }
-Tensor join_parts(int op, const Tensor& partial, int axis) {
-    return join_axis(int(join_of(Reduction(op))), partial, axis);
+Tensor join_parts(Reduction op, const Tensor& partial, int axis) {
+    return reduce_axis(join_of(op), partial, axis);
 }
-
-Tensor join_counts(int op, const Tensor& partial, int axis);
-Tensor count_axis(int op, const Tensor& x, int axis) {
-    return reduce_axis(count_table().kernels[op][int(x.dtype())],
-                       Counting(op) == Counting::count ? DType::i64 : DType::boolean, x, axis,
-                       join_counts, op);
-}
-Tensor join_counts(int op, const Tensor& partial, int axis) {
-    return Counting(op) == Counting::count ? join_axis(int(Reduction::sum), partial, axis)
-                                           : count_axis(op, partial, axis);
+Tensor join_parts(Counting op, const Tensor& partial, int axis) {
+    return op == Counting::count ? reduce_axis(Reduction::sum, partial, axis)
+                                 : reduce_axis(op, partial, axis);
 }
 
 // y, dense, with the axes of x.
@@ -216,11 +214,10 @@ Tensor kept_view(const Tensor& y, const Tensor& x, unsigned axes) {
 }
 
 // Groups of neighbours, the last first; axes of size 1 between two are no obstacle.
-Tensor by_groups(const Tensor& x, unsigned axes, int op, Level first, Level then) {
-    if (axes == 0) {  // each on its own: a group of one
-        const Tensor flat = reshape(x, {x.count(), 1});
-        return reshape(first(op, flat, 1), x.shape());
-    }
+template <class Op>
+Tensor by_groups(Op op, const Tensor& x, unsigned axes) {
+    if (axes == 0)  // each on its own: a group of one
+        return reshape(reduce_axis(op, reshape(x, {x.count(), 1}), 1), x.shape());
     Tensor y = x;
     bool begun = false;
     for (int i = x.rank() - 1; i >= 0; --i) {
@@ -231,7 +228,7 @@ Tensor by_groups(const Tensor& x, unsigned axes, int op, Level first, Level then
         Shape shape = y.shape();
         for (int k = begin; k <= i; ++k) shape[k] = 1;
         const Tensor line = merged(y, begin, i);
-        y = (begun ? then : first)(op, line, begin);
+        y = begun ? join_parts(op, line, begin) : reduce_axis(op, line, begin);
         y = y.view(shape, contiguous_strides(shape), y.offset());
         begun = true;
         i = begin;
@@ -242,17 +239,13 @@ Tensor by_groups(const Tensor& x, unsigned axes, int op, Level first, Level then
 // The kept axes, then the reduced ones: `all` as one, or the last group of neighbours.
 Tensor as_lines(const Tensor& x, unsigned axes, bool all) {
     if (axes == 0) return reshape(x, {x.count(), 1});
-    int order[Dims::max_rank], n = 0;
-    for (int i = 0; i < x.rank(); ++i)
-        if (!(axes & (1u << i))) order[n++] = i;
-    const int kept = n;
-    for (int i = 0; i < x.rank(); ++i)
-        if (axes & (1u << i)) order[n++] = i;
+    const AxesLast t(x.shape(), axes);
+    const int kept = t.rank - std::popcount(axes);
     int first = kept;
-    for (int r = kept + 1; !all && r < n; ++r)
-        for (int k = order[r - 1] + 1; k < order[r]; ++k)
+    for (int r = kept + 1; !all && r < t.rank; ++r)
+        for (int k = t.order[r - 1] + 1; k < t.order[r]; ++k)
             if (x.shape()[k] != 1) first = r;
-    return merged(permute(x, std::span<const int>(order, size_t(n))), first, n - 1);
+    return merged(t.last(x), first, t.rank - 1);
 }
 
 }  // namespace
@@ -263,13 +256,11 @@ Shape kept_shape(Shape shape, unsigned axes) {
     return shape;
 }
 
-Tensor reduce(Reduction op, const Tensor& x, unsigned axes) {
-    return by_groups(x, axes, int(op), join_axis, join_parts);
-}
+Tensor reduce(Reduction op, const Tensor& x, unsigned axes) { return by_groups(op, x, axes); }
 
 Tensor reduce(Counting op, const Tensor& x, unsigned axes) {
     if (x.dtype() == DType::bf16) refuse_bf16();
-    return by_groups(x, axes, int(op), count_axis, join_counts);
+    return by_groups(op, x, axes);
 }
 
 Tensor arg(Extremum op, const Tensor& x, unsigned axes) {
