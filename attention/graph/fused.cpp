@@ -10,17 +10,12 @@
 #include "engine/scratch.h"
 
 namespace mercer {
-MERCER_DISPATCH(attention::GraphTable<float>, graph_attention_f32)
-MERCER_DISPATCH(attention::GraphTable<double>, graph_attention_f64)
+MERCER_TYPED(attention::GraphTable, graph_attention)
+MERCER_DISPATCH_TYPED(attention::GraphTable, graph_attention)
 }  // namespace mercer
 
 namespace mercer::attention {
 namespace {
-
-template <class T>
-const GraphTable<T>& kernels() {
-    return cpu::of_type<T>(graph_attention_f32, graph_attention_f64)();
-}
 
 template <class T>
 T* in(const Tensor& t) {
@@ -81,7 +76,7 @@ void thin(const T* keep, int64_t count, const T* x, T* y) {
 template <class T>
 void forward(const Tensor& h, const Tensor& a_source, const Tensor& a_target, const Graph& graph,
              const GraphAttentionOptions& o, const GraphForward& r) {
-    const GraphTable<T>& table = kernels<T>();
+    const GraphTable<T>& table = graph_attention<T>();
     const Rows rows(graph.offsets(), graph.sources(), h);
     const Saved<T> saved(r);
     const Tensor keep = kept_weights(graph, h, o);
@@ -107,8 +102,9 @@ Tensor sum_nodes(const Rows& rows, const Tensor& d, const Tensor& h) {
     const Tensor parts = Tensor::empty({runs, width}, h.dtype());
     parallel_for(runs, grain_for(run * width / 4), [&](int64_t begin, int64_t end) {
         for (int64_t b = begin; b < end; ++b)
-            kernels<T>().sum_nodes(b * run, std::min(rows.n, (b + 1) * run), rows.heads, rows.width,
-                                   in<T>(d), in<T>(h), in<T>(parts) + b * width);
+            graph_attention<T>().sum_nodes(b * run, std::min(rows.n, (b + 1) * run), rows.heads,
+                                           rows.width, in<T>(d), in<T>(h),
+                                           in<T>(parts) + b * width);
     });
     return reshape(sum(parts, {0}), {rows.heads, rows.width});
 }
@@ -134,7 +130,7 @@ template <class T>
 std::array<Tensor, 3> backward(const Tensor& h, const Tensor& a_source, const Tensor& a_target,
                                const GraphForward& f, const Tensor& g, const Graph& graph,
                                const GraphAttentionOptions& o, unsigned wanted) {
-    const GraphTable<T>& table = kernels<T>();
+    const GraphTable<T>& table = graph_attention<T>();
     const Rows rows(graph.offsets(), graph.sources(), h),
         columns(graph.by_source_offsets(), graph.by_source_targets(), h);
     const int64_t* order = in<int64_t>(graph.by_source());

@@ -6,7 +6,7 @@
 namespace mercer::cpu {
 
 struct ChoiceTable {
-    /// Elements of 2^i bytes. in: the mask, a, b.
+    /// Elements of 2^i bytes. in: a, b, the mask.
     PointwiseFn choose[4];
 };
 

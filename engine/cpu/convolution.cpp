@@ -12,8 +12,7 @@
 #include "engine/scratch.h"
 
 namespace mercer {
-MERCER_DISPATCH(cpu::ConvolutionTable<float>, convolution_f32)
-MERCER_DISPATCH(cpu::ConvolutionTable<double>, convolution_f64)
+MERCER_DISPATCH_TYPED(cpu::ConvolutionTable, convolution_kernels)
 
 namespace cpu {
 namespace {
@@ -55,6 +54,21 @@ std::vector<Alike> apart(const ConvolutionAxis& a) {
     for (int64_t r = 0; r < std::min(a.stride, a.in); ++r)
         all.push_back({reach_of(a, r, found[r]), {r}});
     return all;
+}
+
+/// What goes from x to y, or `back`, without its weights.
+template <class T>
+Correlation<T> correlation(const ConvolutionSizes& s, bool back, const Alike& down,
+                           const Alike& across, const T* source, const T* bias, T* out) {
+    Correlation<T> c{s.batch, s.groups, s.from, s.to, down.reach, across.reach};
+    if (back) std::swap(c.from, c.to);
+    for (const int a : {0, 1}) {
+        c.first[a] = (a ? across : down).first;
+        c.source_size[a] = back ? s.axis[a].out : s.axis[a].in;
+        c.out_size[a] = back ? s.axis[a].in : s.axis[a].out;
+    }
+    c.source = source, c.bias = bias, c.out = out;
+    return c;
 }
 
 /// What convolve_transpose's part multiplies y with, of w.
@@ -100,19 +114,9 @@ template <class T>
 void convolve(const ConvolutionSizes& s, const T* x, const T* w, const T* bias, T* y) {
     if (s.is_product())
         return multiply_planes<T>(s.batch, s.to, s.from, s.in(), {w, s.from, 1}, x, bias, y);
-    Correlation<T> c{s.batch,
-                     s.groups,
-                     s.from,
-                     s.to,
-                     forward_reach(s.axis[0]),
-                     forward_reach(s.axis[1]),
-                     {{0}, {0}},
-                     {s.axis[0].in, s.axis[1].in},
-                     {s.axis[0].out, s.axis[1].out},
-                     x,
-                     w,
-                     bias,
-                     y};
+    const Alike down{forward_reach(s.axis[0]), {0}}, across{forward_reach(s.axis[1]), {0}};
+    Correlation<T> c = correlation(s, false, down, across, x, bias, y);
+    c.weights = w;
     part_line(c);
     if (s.from == 1 && s.to == 1) return correlate_planes<T>({&c, 1});
     correlate(c);
@@ -136,19 +140,7 @@ void convolve_transpose(const ConvolutionSizes& s, const T* y, const T* w, const
     int64_t read = 0;
     for (const Alike& down : downs)
         for (const Alike& across : acrosses) {
-            Correlation<T> c{s.batch,
-                             s.groups,
-                             s.to,
-                             s.from,
-                             down.reach,
-                             across.reach,
-                             {down.first, across.first},
-                             {s.axis[0].out, s.axis[1].out},
-                             {s.axis[0].in, s.axis[1].in},
-                             y,
-                             nullptr,
-                             bias,
-                             x};
+            Correlation<T> c = correlation(s, true, down, across, y, bias, x);
             // Windows side by side, or of one channel's row a whole number of strides: rows in the order of the kernel's
             // taps.
             c.turned = s.axis[0].dilation * s.axis[1].dilation == 1 &&

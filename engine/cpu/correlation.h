@@ -30,12 +30,12 @@ struct Correlation {
     int64_t batch, groups, from, to;  // channels for each group
     Reach down, across;
     // Of each axis, the outputs at which reaches begin: each pair has weights of its own.
-    std::vector<int64_t> first[2];
-    int64_t source_size[2], out_size[2];
-    const T* source;
-    const T* weights;  // (groups, rows, from·taps) row-major: rows (to, first[0], first[1])
-    const T* bias;     // (groups·to), or null for zeros
-    T* out;
+    std::vector<int64_t> first[2] = {};
+    int64_t source_size[2] = {}, out_size[2] = {};
+    const T* source = nullptr;
+    const T* weights = nullptr;  // (groups, rows, from·taps): rows (to, first[0], first[1])
+    const T* bias = nullptr;     // (groups·to), or null for zeros
+    T* out = nullptr;
     bool turned = false;  // weights are (groups, from·taps, rows)
     bool line =
         false;  // outputs modulo rows_together are rows: across reaches on to what the last one reads

@@ -2,7 +2,8 @@
 //
 // A kernel file, listed in mercer_kernels(...), defines `extern const Table name{...};` in
 // namespace mercer::MERCER_ISA. MERCER_DISPATCH(Table, name) in an ordinary file defines `const
-// Table& name()` that picks by isa().
+// Table& name()` that picks by isa(). Of a Table<T> there are name_f32 and name_f64: MERCER_TYPED(Table, name) declares
+// `const Table<T>& name<T>()`, which MERCER_DISPATCH_TYPED in one file completes. All in namespace mercer.
 #pragma once
 
 #include <type_traits>
@@ -38,6 +39,17 @@
     MERCER_TABLE_OF(scalar, Table, name) \
     const Table& name() { return scalar::name; }
 #endif
+
+#define MERCER_DISPATCH_TYPED(Table, name)    \
+    MERCER_DISPATCH(Table<float>, name##_f32) \
+    MERCER_DISPATCH(Table<double>, name##_f64)
+#define MERCER_TYPED(Table, name)                                   \
+    const Table<float>& name##_f32();                               \
+    const Table<double>& name##_f64();                              \
+    template <class T>                                              \
+    const Table<T>& name() {                                        \
+        return ::mercer::cpu::of_type<T>(name##_f32, name##_f64)(); \
+    }
 
 namespace mercer::cpu {
 

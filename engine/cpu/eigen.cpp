@@ -8,16 +8,12 @@
 
 namespace mercer {
 
-MERCER_DISPATCH(cpu::EigenTable, eigen_table)
-MERCER_DISPATCH(cpu::SecularTable, secular_table)
+MERCER_DISPATCH_TYPED(cpu::TridiagonalKernels, tridiagonal_kernels)
+MERCER_TYPED(cpu::SecularKernels, secular_kernels)
+MERCER_DISPATCH_TYPED(cpu::SecularKernels, secular_kernels)
 
 namespace cpu {
 namespace {
-
-template <class T>
-const SecularKernels<T>& secular_kernels() {
-    return of_type<T>(secular_table().f32, secular_table().f64);
-}
 
 /// A tridiagonal matrix is two of half its size beside each other, plus |e| (1, ±1)ᵀ(1, ±1) where they meet (Cuppen 1981);
 /// deflation and order as in LAPACK's laed2. Eigenvectors are rows of x; those of a piece are zero outside its columns.

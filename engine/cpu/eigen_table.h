@@ -42,13 +42,4 @@ struct SecularKernels {
                     const T* by, T* out, int64_t out_row);
 };
 
-struct EigenTable {
-    TridiagonalKernels<float> f32;
-    TridiagonalKernels<double> f64;
-};
-struct SecularTable {
-    SecularKernels<float> f32;
-    SecularKernels<double> f64;
-};
-
 }  // namespace mercer::cpu

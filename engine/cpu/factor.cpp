@@ -8,7 +8,7 @@
 
 namespace mercer {
 
-MERCER_DISPATCH(cpu::FactorTable, factor_table)
+MERCER_DISPATCH_TYPED(cpu::FactorKernels, factor_kernels)
 
 namespace cpu {
 namespace {

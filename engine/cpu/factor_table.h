@@ -23,9 +23,4 @@ struct FactorKernels {
     void (*negate)(int64_t n, T* x);
 };
 
-struct FactorTable {
-    FactorKernels<float> f32;
-    FactorKernels<double> f64;
-};
-
 }  // namespace mercer::cpu

@@ -12,15 +12,9 @@
 #include "engine/scratch.h"
 
 namespace mercer {
-const cpu::ConvolutionTable<float>& convolution_f32();  // engine/cpu/convolution.cpp
-const cpu::ConvolutionTable<double>& convolution_f64();
+MERCER_TYPED(cpu::ConvolutionTable, convolution_kernels)  // engine/cpu/convolution.cpp
 
 namespace cpu {
-
-template <class T>
-const ConvolutionTable<T>& convolution_kernels() {
-    return of_type<T>(convolution_f32, convolution_f64)();
-}
 
 /// Along one axis: outputs every so many apart, the t-th of `count` reads source[t·step + offset[k]] with its k-th tap.
 struct Reach {

@@ -65,16 +65,19 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     }
 
     const int64_t rows = walk.rows();
+    int64_t traffic = 0, least = element;
+    for (const Tensor* t : in) {
+        const int64_t bytes = int64_t(size_of(t->dtype()));
+        if (t->defined()) traffic += t->count() * bytes, least = std::min(least, bytes);
+    }
+    for (const Tensor& t : out) traffic += t.defined() ? elements * element : 0;
     // Rows too short for a kernel, or blocks of few of them: `along` the axis, as one long row.
-    const bool rows_alone = cols * element < 64 && side >= 64;
+    const bool rows_alone = cols * least < 64 && side >= 64;
     const int axis = last - (rows_alone ? 1 : 2);
     const int64_t size = rows_alone ? cols : side * cols, along = axis >= 0 ? walk.shape[axis] : 1;
     bool is_thin = rows_alone || (size * element <= 1024 && along >= 8);
     for (size_t k = 0; k < operands; ++k) is_thin = is_thin && col_stride[k] <= 1;
     const int64_t row_bytes = row_stride[operands] * element;
-    int64_t traffic = 0;
-    for (const Tensor* t : in) traffic += t->defined() ? t->count() * element : 0;
-    for (const Tensor& t : out) traffic += t.defined() ? elements * element : 0;
     bool stream = streams(traffic) &&
                   (rows == 1 || row_bytes % 64 == 0 ||
                    (is_thin && (rows * cols == along * size || along * size * element % 64 == 0)));
@@ -122,13 +125,14 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
                     steps[k] = step != 0 || row != 0 || col != 0;
                     const bool dense = step == size && col == 1 && (rows_alone || row == cols);
                     if (!inputs[k] || !steps[k] || dense) continue;
-                    char* const to = scratch.take<char>(n * size * element);
-                    copy_plane(element, to, inputs[k],
+                    const int64_t bytes = int64_t(size_of(in[k]->dtype()));
+                    char* const to = scratch.take<char>(n * size * bytes);
+                    copy_plane(bytes, to, inputs[k],
                                {rows_alone ? once : side, cols, cols, 1, row, col, false, false,
                                 rows_alone ? 1 : once, size, step});
                     for (int64_t done = once; done < n; done *= 2)
-                        std::memcpy(to + done * size * element, to,
-                                    size_t(std::min(done, n - done) * size * element));
+                        std::memcpy(to + done * size * bytes, to,
+                                    size_t(std::min(done, n - done) * size * bytes));
                     inputs[k] = to;
                 }
                 kernel({1, n * size, inputs, no_rows, steps, outputs, 0, state, stream, ahead});

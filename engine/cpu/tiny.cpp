@@ -1,5 +1,5 @@
 #include "engine/cpu/tiny.h"
 
 namespace mercer {
-MERCER_DISPATCH(cpu::TinyTable, tiny_table)
+MERCER_DISPATCH_TYPED(cpu::TinyKernels, tiny_kernels)
 }

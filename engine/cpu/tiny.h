@@ -7,15 +7,10 @@
 #include "engine/scratch.h"
 
 namespace mercer {
-const cpu::TinyTable& tiny_table();  // engine/cpu/tiny.cpp
+MERCER_TYPED(cpu::TinyKernels, tiny_kernels)  // engine/cpu/tiny.cpp
 }
 
 namespace mercer::cpu {
-
-template <class T>
-const TinyKernels<T>& tiny_kernels() {
-    return of_type<T>(tiny_table().f32, tiny_table().f64);
-}
 
 /// Matrix c of a batch is at data + c·apart.
 template <class T>

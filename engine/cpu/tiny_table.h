@@ -25,9 +25,4 @@ struct TinyKernels {
     bool (*solve)(int64_t n, int64_t k, T* a, T* x, int64_t columns);
 };
 
-struct TinyTable {
-    TinyKernels<float> f32;
-    TinyKernels<double> f64;
-};
-
 }  // namespace mercer::cpu

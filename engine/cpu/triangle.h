@@ -11,14 +11,9 @@
 #include "engine/scratch.h"
 
 namespace mercer {
-const cpu::FactorTable& factor_table();  // engine/cpu/factor.cpp
+MERCER_TYPED(cpu::FactorKernels, factor_kernels)  // engine/cpu/factor.cpp
 
 namespace cpu {
-
-template <class T>
-const FactorKernels<T>& factor_kernels() {
-    return of_type<T>(factor_table().f32, factor_table().f64);
-}
 
 /// to = from, rows × columns, whatever their strides.
 template <class T>

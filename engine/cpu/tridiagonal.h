@@ -7,14 +7,9 @@
 #include "engine/cpu/triangle.h"
 
 namespace mercer {
-const cpu::EigenTable& eigen_table();  // engine/cpu/eigen.cpp
+MERCER_TYPED(cpu::TridiagonalKernels, tridiagonal_kernels)  // engine/cpu/eigen.cpp
 
 namespace cpu {
-
-template <class T>
-const TridiagonalKernels<T>& tridiagonal_kernels() {
-    return of_type<T>(eigen_table().f32, eigen_table().f64);
-}
 
 /// out_t = Σ_j m_tj x_j for `rows` rows of n elements.
 template <class T>

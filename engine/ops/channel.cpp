@@ -152,6 +152,3 @@ std::array<Tensor, 3> BatchNorm::forward(const Attrs& attrs, std::span<const Ten
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/channel.inl"

@@ -1,6 +1,6 @@
+#include "engine/cpu/broadcast.h"
 #include "engine/cpu/compare_table.h"
 #include "engine/cpu/dispatch.h"
-#include "engine/cpu/layout.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/ops/require.h"
@@ -18,16 +18,7 @@ using cpu::Test;
 template <class... X>
 Tensor run(const char* name, cpu::PointwiseFn kernel, const Tensor& first, const X&... more) {
     const OperationScope scope(name, {&first, &more...});
-    Shape shape = first.shape();
-    ((shape = cpu::broadcast_shape(name, shape, more.shape())), ...);
-    const auto strides_of = [&](const Tensor& x) {
-        return cpu::broadcast_strides(name, x.shape(), x.strides(), shape);
-    };
-    const Tensor* const in[] = {&first, &more...};
-    const Strides strides[] = {strides_of(first), strides_of(more)...};
-    Tensor out = Tensor::empty(shape, DType::boolean);
-    cpu::run_pointwise(kernel, 1, shape, in, strides, {&out, 1}, nullptr);
-    return out;
+    return cpu::run_broadcast(name, kernel, 1, DType::boolean, {&first, &more...});
 }
 
 Tensor compare(const char* name, Comparison which, const Tensor& a, const Tensor& b) {

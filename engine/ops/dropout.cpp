@@ -4,7 +4,6 @@
 
 #include "engine/cpu/random_table.h"
 #include "engine/error.h"
-#include "engine/functions.h"
 #include "engine/ops/rows.h"
 
 namespace mercer {
@@ -28,6 +27,3 @@ Tensor Dropout::forward(const Attrs& attrs, std::span<const Tensor> in) {
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/dropout.inl"

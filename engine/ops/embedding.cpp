@@ -1,12 +1,9 @@
 #include "engine/ops/embedding.h"
 
-#include <cstring>
-
-#include "engine/cpu/join_rows.h"
+#include "engine/cpu/index.h"
 #include "engine/cpu/segment.h"
 #include "engine/error.h"
-#include "engine/functions.h"
-#include "engine/ops/rows.h"
+#include "engine/ops/require.h"
 
 namespace mercer {
 
@@ -28,20 +25,4 @@ Tensor Embedding::forward(const Attrs& attrs, std::span<const Tensor> in) {
     return out;
 }
 
-Tensor Embedding::backward(const Attrs& attrs, const Tensor& from, const Tensor& gradient) {
-    const OperationScope scope(name, {&from, &gradient});
-    const Tensor ids = from.contiguous(), g = gradient.contiguous();
-    const int64_t width = g.shape().back();
-    const Tensor out = Tensor::empty({attrs.size, width}, g.dtype());
-    cpu::join_rows(cpu::Reduction::sum,
-                   {1, ids.count(), width, attrs.size, ids.data<int64_t>(), true}, 0, g.dtype(),
-                   g.raw(), out.raw());
-    if (attrs.padding >= 0 && attrs.padding < attrs.size && out.count())
-        std::memset(at(out, attrs.padding * width), 0, size_t(width) * size_of(g.dtype()));
-    return out;
-}
-
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/embedding.inl"

@@ -127,6 +127,3 @@ Tensor FenchelYoung::backward(const Attrs& attrs, const Tensor& from, const Tens
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/entmax.inl"

@@ -195,6 +195,3 @@ Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype) {
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/index.inl"

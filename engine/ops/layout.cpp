@@ -87,6 +87,3 @@ Tensor SumTo::forward(const Attrs& attrs, std::span<const Tensor> x) {
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/layout.inl"

@@ -91,7 +91,7 @@ Tensor factored(const char* operation, const Tensor& a, int64_t k, Body body, co
                               : cpu::read_tile<T>(scratch, n, k, count, {to, k, 1, n * k});
             for (int64_t i = 0; invert && i < n * n; ++i)
                 std::fill_n(right + i * count, count, T(i % (n + 1) == 0));
-            if (!cpu::tiny_kernels<T>().solve(n, k, matrices, right, count)) return false;
+            if (!tiny_kernels<T>().solve(n, k, matrices, right, count)) return false;
             cpu::write_tile(n * k, count, right, to);
             return true;
         });
@@ -119,7 +119,7 @@ Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
                 T *matrices =
                       cpu::read_tile<T>(scratch, n, n, count, {a + first * n * n, n, 1, n * n}),
                   *l = scratch.take<T>(n * n * count);
-                if (!cpu::tiny_kernels<T>().cholesky(n, matrices, l, count)) return false;
+                if (!tiny_kernels<T>().cholesky(n, matrices, l, count)) return false;
                 cpu::write_tile(n * n, count, l, out + first * n * n);
                 return true;
             });
@@ -161,8 +161,8 @@ Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) 
                 T *tile =
                       cpu::read_tile<T>(scratch, n, n, some, {a + first * apart, row, col, apart}),
                   *right = cpu::read_tile<T>(scratch, n, k, some, {at, k, 1, n * k});
-                cpu::tiny_kernels<T>().solve_triangular(n, k, tile, attrs.lower != attrs.transposed,
-                                                        right, some);
+                tiny_kernels<T>().solve_triangular(n, k, tile, attrs.lower != attrs.transposed,
+                                                   right, some);
                 cpu::write_tile(n * k, some, right, at);
                 return true;
             });
@@ -236,6 +236,3 @@ std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/linalg.inl"

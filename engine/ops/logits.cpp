@@ -188,6 +188,3 @@ Tensor NllLoss::forward(const Attrs& attrs, std::span<const Tensor> in) {
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/logits.inl"

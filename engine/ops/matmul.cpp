@@ -70,7 +70,7 @@ bool multiply_tiny(int64_t m, int64_t n, int64_t k, const cpu::MatrixView<const 
                                      {data, from.row, from.col, apart(operand)});
         };
         T *x = read(1, a, m, k), *y = read(2, b, k, n), *z = scratch.take<T>(m * n * count);
-        cpu::tiny_kernels<T>().multiply(m, n, k, x, y, z, count);
+        tiny_kernels<T>().multiply(m, n, k, x, y, z, count);
         cpu::write_tile(m * n, count, z, c.data + at[0] + first * m * n);
     });
     return true;
@@ -146,8 +146,8 @@ Tensor Dot::forward(const Attrs& attrs, std::span<const Tensor> x) {
             Scratch scratch;
             T* const sums = scratch.take<T>(lanes * columns);
             std::fill_n(sums, lanes * columns, T(0));
-            cpu::tiny_kernels<T>().dots(k, lanes, columns, x[0].data<T>() + outer * k + column,
-                                        x[1].data<T>() + outer * k + column, row, sums);
+            tiny_kernels<T>().dots(k, lanes, columns, x[0].data<T>() + outer * k + column,
+                                   x[1].data<T>() + outer * k + column, row, sums);
             std::copy_n(sums, columns, static_cast<T*>(out.raw()) + outer + column);
         });
     });
@@ -176,6 +176,3 @@ void matmul_into(Tensor& out, const Tensor& a, const Tensor& b) {
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/matmul.inl"

@@ -18,8 +18,8 @@
 // gives back one value for each wanted input with c.give(i, …). It calls only functions that Tensor
 // and Var share, so the same text yields second derivatives.
 //
-// With it in the .inl stand the functions that are this operation, for MERCER_VALUE = Tensor at the end of its .cpp and
-// for MERCER_VALUE = Var in autograd/ops/.
+// With it in the .inl stand the functions that are this operation, for MERCER_VALUE = Tensor in functions.cpp and for
+// MERCER_VALUE = Var in autograd/ops/.
 #pragma once
 
 #include <array>

@@ -2,7 +2,6 @@
 
 #include "engine/cpu/copy.h"
 #include "engine/error.h"
-#include "engine/functions.h"
 #include "engine/operation.h"
 #include "engine/ops/require.h"
 
@@ -75,6 +74,3 @@ Pad::Attrs pad_range(const Shape& x, std::span<const int64_t> before,
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/pad.inl"

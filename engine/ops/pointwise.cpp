@@ -90,11 +90,9 @@ Tensor pointwise_any(const PointwiseOp& op, std::span<const Tensor* const> x, co
     const Shape shape = common_shape(op, x);
     const int over = taken_over(x, dying, shape);
     Tensor y = over < 0 ? Tensor::empty(shape, x[0]->dtype()) : *x[size_t(over)];
-    std::array<Strides, max_pointwise_inputs> strides;
-    for (size_t k = 0; k < x.size(); ++k)
-        strides[k] = cpu::broadcast_strides(op.name, x[k]->shape(), x[k]->strides(), shape);
-    cpu::run_pointwise(kernel, op.kernels().cost, shape, x, std::span(strides.data(), x.size()),
-                       {&y, 1}, state);
+    Operands in;
+    for (const Tensor* t : x) in.add(op, *t, shape);
+    cpu::run_pointwise(kernel, op.kernels().cost, shape, x, in.steps(), {&y, 1}, state);
     if (over >= 0) take(*x[size_t(over)]);
     return y;
 }

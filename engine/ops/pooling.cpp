@@ -135,7 +135,7 @@ bool by_lanes(const ConvolutionAttrs& a, const Passes& passes, const Tensor& x, 
         taps * wide < least * across.out ||
         (in + (out ? 1 : 2) * (most + line)) * bytes > cpu::caches().l2 / 2)
         return false;
-    const cpu::ConvolutionTable<T>& table = cpu::convolution_kernels<T>();
+    const cpu::ConvolutionTable<T>& table = convolution_kernels<T>();
     parallel_for(blocks, grain_for((in + outs) * lanes), [&](int64_t begin, int64_t end) {
         Scratch scratch;
         cpu::WindowRoom<T> room{scratch.take<T>(in * lanes), scratch.take<T>(line * lanes),
@@ -184,7 +184,7 @@ void for_largest(const ConvolutionAttrs& windows, const Tensor& x, Visit visit) 
             own[t.tiling.at(y, z)] = Place(top + std::clamp<int64_t>(c, 0, t.in[1] - 1));
         std::copy_n(own + y * row, columns, narrow + y * columns);
     }
-    const auto kernel = cpu::convolution_kernels<T>().largest_named;
+    const auto kernel = convolution_kernels<T>().largest_named;
     for_planes<T>(t, x, [&](int64_t i, T* tile, cpu::Soon soon) {
         Scratch scratch;
         Place* const places = scratch.take<Place>(size + cpu::patch_slack);
@@ -221,8 +221,8 @@ void pair_gradients(const ConvolutionAttrs& windows, const T* x, const T* g, int
         const T *from = x + i * plane, *row = g + i * down.out * across.out;
         T *to = dx + i * plane, *const last = to + plane;
         for (int64_t r = 0; r < down.out; ++r, from += step, to += step, row += across.out) {
-            cpu::convolution_kernels<T>().pair_gradient(across.out, down.kernel, from, across.in,
-                                                        row, to);
+            convolution_kernels<T>().pair_gradient(across.out, down.kernel, from, across.in, row,
+                                                   to);
             for (int64_t y = 0; y < down.kernel; ++y)
                 std::fill(to + y * across.in + 2 * across.out, to + (y + 1) * across.in, T(0));
         }
@@ -263,7 +263,7 @@ Tensor MaxPool2d::forward(const Attrs& a, std::span<const Tensor> in) {
         const Tile t(a);
         const Passes passes = passes_of(t, a);
         if (by_lanes<T>(a, passes, x, out, [](auto...) {})) return;
-        const auto kernel = cpu::convolution_kernels<T>().largest;
+        const auto kernel = convolution_kernels<T>().largest;
         for_planes<T>(t, x, [&](int64_t i, T* tile, cpu::Soon soon) {
             kernel(grow<T>(t, passes, tile, soon, kernel, [](int64_t) {}), out + i * rows * columns,
                    columns);
@@ -322,6 +322,3 @@ Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotan
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/pooling.inl"

@@ -1,6 +1,5 @@
 // h_t = a_t h_{t−1} + b_t.
 #include "engine/error.h"
-#include "engine/functions.h"
 #include "engine/ops/scan_lines.h"
 
 namespace mercer {

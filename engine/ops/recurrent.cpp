@@ -15,15 +15,10 @@
 
 namespace mercer {
 
-MERCER_DISPATCH(cpu::RecurrentTable<float>, recurrent_f32)
-MERCER_DISPATCH(cpu::RecurrentTable<double>, recurrent_f64)
+MERCER_TYPED(cpu::RecurrentTable, cells)
+MERCER_DISPATCH_TYPED(cpu::RecurrentTable, cells)
 
 namespace {
-
-template <class T>
-const cpu::RecurrentTable<T>& cells() {
-    return cpu::of_type<T>(recurrent_f32, recurrent_f64)();
-}
 
 /// to(T·B × gates·H, rows `row` apart) = x·w_ihᵀ; of a step alone the same bits as among others.
 template <class T>
@@ -221,6 +216,3 @@ Gru::Back<Tensor> Gru::backward(const Attrs& attrs, std::span<const Tensor> save
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/recurrent.inl"

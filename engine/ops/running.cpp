@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "engine/functions.h"
 #include "engine/ops/scan_lines.h"
 
 namespace mercer {

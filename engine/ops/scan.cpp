@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/cpu/dispatch.h"
-#include "engine/functions.h"
 #include "engine/ops/scan_lines.h"
 
 namespace mercer {
@@ -137,6 +136,3 @@ Tensor Cumprod::forward(const Attrs& attrs, std::span<const Tensor> x) {
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/scan.inl"

@@ -159,6 +159,3 @@ Tensor SegmentSoftmax::backward(const Tensor& y, const Tensor& g, const Tensor& 
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/segment.inl"

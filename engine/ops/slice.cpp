@@ -119,6 +119,3 @@ Tensor concat(std::span<const Tensor> xs, int axis) {
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/slice.inl"

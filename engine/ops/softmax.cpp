@@ -2,7 +2,6 @@
 
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/softmax_table.h"
-#include "engine/functions.h"
 #include "engine/ops/tiles.h"
 
 namespace mercer {
@@ -29,6 +28,3 @@ Tensor Softmax::backward(const Attrs& attrs, const Tensor& y, const Tensor& g) {
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/softmax.inl"

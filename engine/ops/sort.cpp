@@ -156,6 +156,3 @@ Tensor argsort(const Tensor& x, int axis, bool descending) {
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/sort.inl"

@@ -102,6 +102,3 @@ SparsePattern with_transpose(const SparsePattern& p, int64_t m) {
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/sparse.inl"

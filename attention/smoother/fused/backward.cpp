@@ -89,19 +89,19 @@ void finish(const Head<T>& h) {
         std::fill_n(factors, at_once, p.score);
         parallel_for(x ? rows : 0, p.piece(rows, 1024), [&](int64_t begin, int64_t end) {
             for (int64_t r = begin; r < end; r += at_once)
-                row_stages<T>().rescale(std::min(at_once, end - r), p.width, x + r * p.width,
-                                        p.width, factors);
+                attend_rows<T>().rescale(std::min(at_once, end - r), p.width, x + r * p.width,
+                                         p.width, factors);
         });
     };
     if (p.affine && p.score != T(1)) rescale(p.queries, dq), rescale(p.keys, dk);
     if (p.affine && p.reads_keys())
         for (int64_t j = 0; j < p.keys; ++j) h.key_weights[j] *= p.norm;
     if (dq && p.reads_queries())
-        row_stages<T>().add_norms(p.queries, p.width, h.query_weights, h.side.q, p.width, dq,
-                                  p.width);
+        attend_rows<T>().add_norms(p.queries, p.width, h.query_weights, h.side.q, p.width, dq,
+                                   p.width);
     if (dk && p.reads_keys())
-        row_stages<T>().add_norms(p.keys, p.width, h.key_weights, p.of(keys, h.head),
-                                  p.operand[keys].row, dk, p.width);
+        attend_rows<T>().add_norms(p.keys, p.width, h.key_weights, p.of(keys, h.head),
+                                   p.operand[keys].row, dk, p.width);
     if (!dv || !p.spec.divides()) return;
     for (int64_t i = 0; i < p.queries; ++i) {
         // A row that took its nearest key.
@@ -298,8 +298,8 @@ std::vector<Tensor> run(const FusedSpec& spec, std::span<const Tensor> inputs,
     for (int s = 0; s < slots; ++s)
         parallel_for(to.other[s] ? full[size_t(spec.at[s])].count() : 0, 1 << 15,
                      [&](int64_t begin, int64_t end) {
-                         row_stages<T>().add_columns(1, end - begin, to.other[s] + begin, 0,
-                                                     to.of[s] + begin);
+                         attend_rows<T>().add_columns(1, end - begin, to.other[s] + begin, 0,
+                                                      to.of[s] + begin);
                      });
     others.clear();
 

@@ -78,8 +78,8 @@ struct Head {
         D = scratch.take<T>(p.queries);
         if (!p.whole() && !p.spec.sparse())
             parallel_for(p.queries, p.piece(p.queries, 1024), [&](int64_t begin, int64_t end) {
-                row_stages<T>().inner(end - begin, p.values, g + begin * p.values,
-                                      saved.mean + (row + begin) * p.values, p.values, D + begin);
+                attend_rows<T>().inner(end - begin, p.values, g + begin * p.values,
+                                       saved.mean + (row + begin) * p.values, p.values, D + begin);
             });
         else
             std::fill_n(D, p.queries, T(0));

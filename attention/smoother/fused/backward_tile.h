@@ -110,8 +110,8 @@ public:
         for_strips([&] {
             T* const z = logs();
             weight_cotangents();
-            weight_stages<T>().escorts(sparse_kind(p_.spec), log_tile(z), here(x_.g), epsilon(),
-                                       h_.statistics.from(at_.i), h_.D + at_.i, sizes + at_.i);
+            attend_weights<T>().escorts(sparse_kind(p_.spec), log_tile(z), here(x_.g), epsilon(),
+                                        h_.statistics.from(at_.i), h_.D + at_.i, sizes + at_.i);
         });
     }
 
@@ -185,7 +185,7 @@ private:
         for (int64_t r = 0; r < at_.m; ++r)
             keep_factors(p_.spec.dropout, (h_.head * p_.queries + at_.i + r) * p_.keys + at_.j,
                          at_.n, x_.keep + r * tile_keys);
-        row_stages<T>().times(at_.m, at_.n, to, x_.keep, tile_keys, to);
+        attend_rows<T>().times(at_.m, at_.n, to, x_.keep, tile_keys, to);
     }
     const T* epsilon() const { return h_.epsilon ? h_.epsilon + at_.i : nullptr; }
     LogTile<T> log_tile(T* z) const {
@@ -201,7 +201,7 @@ private:
         return tile;
     }
     void to_logs(T* z) {
-        const WeightTable<T>& stages = weight_stages<T>();
+        const WeightTable<T>& stages = attend_weights<T>();
         const Statistics<T> s = h_.statistics.from(at_.i);
         const LogTile<T> tile = log_tile(z);
         T* const g = here(x_.g) + p_.begin(columns_);
@@ -218,7 +218,7 @@ private:
     void give_values(const T* p) {
         if (!to_.of[values] && !to_.of[value_rows]) return;
         if (x_.keep) {
-            row_stages<T>().times(at_.m, at_.n, p, x_.keep, tile_keys, here(x_.kept));
+            attend_rows<T>().times(at_.m, at_.n, p, x_.keep, tile_keys, here(x_.kept));
             p = here(x_.kept);
         }
         if (T* d = table(value_rows)) {
@@ -270,17 +270,17 @@ private:
             multiply<T>({at_.m, p_.width, used(), ds + columns_.first, tile_keys, 1, tile_.key_rows,
                          dq + at_.i * p_.width, p_.width, true, tile_.k.n, columns_.first});
         if (dq && p_.reads_queries())
-            row_stages<T>().add_rows(at_.m, at_.n, da, tile_keys, h_.query_weights + at_.i);
+            attend_rows<T>().add_rows(at_.m, at_.n, da, tile_keys, h_.query_weights + at_.i);
         if (dk && p_.reads_keys())
-            row_stages<T>().add_columns(at_.m, used(), db + columns_.first, tile_keys,
-                                        h_.key_weights + at_.j + columns_.first);
+            attend_rows<T>().add_columns(at_.m, used(), db + columns_.first, tile_keys,
+                                         h_.key_weights + at_.j + columns_.first);
     }
     void add_parameters(const FormulaGradient<T>& from) {
         T sums[block_queries];
         for (size_t k = 0; k < p_.learned; ++k) {
             if (!to_.parameters[k]) continue;
             std::fill_n(sums, at_.m, T(0));
-            row_stages<T>().add_rows(at_.m, at_.n, from.parameters[k], tile_keys, sums);
+            attend_rows<T>().add_rows(at_.m, at_.n, from.parameters[k], tile_keys, sums);
             T total(0);
             for (int64_t r = 0; r < at_.m; ++r) total += sums[r];
             to_.parameters[k][tile_.t] += total;
@@ -292,12 +292,12 @@ private:
         Scratch scratch;
         T* const dw = to_.of[weights] ? scratch.take<T>(p_.width) : nullptr;
         if (dw) std::fill_n(dw, p_.width, T(0));
-        pair_stages<T>().backward[additive](
+        attend_pairs<T>().backward[additive](
             {at_.m, at_.n, p_.width, h_.side.q + at_.i * p_.width, tile_.k.keys, tile_keys,
              p_.operand[weights].data, const_cast<T*>(ds), tile_keys},
             dq ? dq + at_.i * p_.width : nullptr, dk ? tile_.dkeys : nullptr, dw);
         if (dw)
-            row_stages<T>().add_columns(1, p_.width, dw, 0, to_.of[weights] + tile_.t * p_.width);
+            attend_rows<T>().add_columns(1, p_.width, dw, 0, to_.of[weights] + tile_.t * p_.width);
     }
 
     const Head<T>& h_;

@@ -118,12 +118,12 @@ private:
         T* const near[] = {statistics, statistics + n, entropy ? measures_ + n + row : nullptr};
         for (int k = 0; k < (entropy ? 3 : 2); ++k)
             for (int64_t r = 0; r < m; ++r) of(3 + k)[r] = near[k][r * queries.step];
-        weight_stages<T>().join(m, of(3), of(4), entropy ? of(5) : nullptr, of(0), of(1), entropy,
-                                of(6), of(7));
+        attend_weights<T>().join(m, of(3), of(4), entropy ? of(5) : nullptr, of(0), of(1), entropy,
+                                 of(6), of(7));
         for (int k = 0; k < (entropy ? 3 : 2); ++k)
             for (int64_t r = 0; r < m; ++r) near[k][r * queries.step] = of(3 + k)[r];
-        row_stages<T>().blend(m, p.values, of(6), out_ + row * p.values, queries.step * p.values,
-                              of(7), out, p.values);
+        attend_rows<T>().blend(m, p.values, of(6), out_ + row * p.values, queries.step * p.values,
+                               of(7), out, p.values);
         note_poison(b, row, queries.step);
     }
     void note_poison(const Block<T>& b, int64_t row, int64_t step) {

@@ -63,7 +63,7 @@ struct Block {
         if (!std::isfinite(packed.longest)) return b;
         const T* const q = packed.side.q + i * p.width;
         T norms[block_queries], most(0);
-        row_stages<T>().inner(m, p.width, q, q, p.width, norms);
+        attend_rows<T>().inner(m, p.width, q, q, p.width, norms);
         for (int64_t r = 0; r < m; ++r) {
             if (!std::isfinite(norms[r])) return b;
             most = std::max(most, norms[r]);
@@ -133,7 +133,7 @@ struct Block {
                          parts, sizes);
         } else {
             logs(x, stage);
-            weight_stages<T>().gather(log_tile(x, view, stage.z), parts, sizes);
+            attend_weights<T>().gather(log_tile(x, view, stage.z), parts, sizes);
         }
     }
     /// The piece's queries among the packed, if they are strips of their own there. For few tiles it
@@ -179,13 +179,13 @@ struct Block {
         for (int64_t r = 0; r < x.rows; ++r)
             keep_factors(p.spec.dropout, (head * p.queries + i + x.first + r) * p.keys + k.j,
                          x.columns.end, keep + r * tile_keys);
-        row_stages<T>().times(x.rows, x.columns.end, weights, keep, tile_keys, weights);
+        attend_rows<T>().times(x.rows, x.columns.end, weights, keep, tile_keys, weights);
     }
 
     void softmax() {
         Scratch scratch;
         const Stage<T> x(p, m, tile_keys, to.entropy, scratch);
-        const WeightTable<T>& stages = weight_stages<T>();
+        const WeightTable<T>& stages = attend_weights<T>();
         T *const max = to.statistics.of[0], *const share = to.statistics.of[1];
         std::fill_n(max, m, -std::numeric_limits<T>::infinity());
         TileView view(m, scratch);
@@ -195,19 +195,19 @@ struct Block {
             logs(piece, x);
             if (stages.soften(log_tile(piece, view, x.z), limits, max + r, x.parts + r * sum_lanes,
                               to.entropy ? x.more_parts + r * sum_lanes : nullptr, x.factor))
-                row_stages<T>().rescale(piece.rows, p.values, x.out + r * p.values, p.values,
-                                        x.factor);
+                attend_rows<T>().rescale(piece.rows, p.values, x.out + r * p.values, p.values,
+                                         x.factor);
             drop(piece, x.z, x.keep);
             add_values(piece, x.z, x.out, x.wide);
         });
         stages.finish_softmax(m, max, x.parts, x.more_parts, share, to.entropy);
-        row_stages<T>().scaled(m, p.values, x.out, share, to.out);
+        attend_rows<T>().scaled(m, p.values, x.out, share, to.out);
     }
 
     void divide(SmootherReport& report) {
         Scratch scratch;
         const Stage<T> x(p, m, tile_keys, true, scratch);
-        const WeightTable<T>& stages = weight_stages<T>();
+        const WeightTable<T>& stages = attend_weights<T>();
         TileView view(m, scratch);
         for_pieces(view, [&](const Piece& piece) {
             weights(piece, x, view);
@@ -216,7 +216,7 @@ struct Block {
         });
         T *const instead = to.statistics.of[0], *const share = to.statistics.of[1];
         stages.finish_division(m, x.parts, x.more_parts, share, x.factor);
-        row_stages<T>().scaled(m, p.values, x.out, share, to.out);
+        attend_rows<T>().scaled(m, p.values, x.out, share, to.out);
         for (int64_t r = 0; r < m; ++r) {
             instead[r] = T(-1);
             if (x.factor[r] != T(0))
@@ -258,7 +258,7 @@ struct Block {
         T* const panel = scratch.take<T>(m * row);
         std::fill_n(panel, m * row, -std::numeric_limits<T>::infinity());
         const Stage<T> x(p, m, tile_keys, false, scratch);
-        const WeightTable<T>& stages = weight_stages<T>();
+        const WeightTable<T>& stages = attend_weights<T>();
         std::vector<Extent> extents(size_t(tiles), Extent{0, 0});
         TileView view(m, scratch);
         for_pieces(view, [&](const Piece& piece) {

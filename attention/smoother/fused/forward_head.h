@@ -89,7 +89,7 @@ private:
         T most(0);
         for (int64_t c = 0; c < k.n; c += gemm.nr) {
             const int64_t panel = cpu::panel_width(gemm, k.n - c);
-            const T norm = row_stages<T>().longest(p.width, panel, k.keys + c * p.width, panel);
+            const T norm = attend_rows<T>().longest(p.width, panel, k.keys + c * p.width, panel);
             if (!(norm <= most)) most = norm;
             if (!std::isfinite(most)) break;
         }

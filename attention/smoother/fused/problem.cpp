@@ -8,12 +8,9 @@
 #include "engine/parallel.h"
 
 namespace mercer {
-MERCER_DISPATCH(attention::RowTable<float>, attend_rows_f32)
-MERCER_DISPATCH(attention::RowTable<double>, attend_rows_f64)
-MERCER_DISPATCH(attention::PairTable<float>, attend_pairs_f32)
-MERCER_DISPATCH(attention::PairTable<double>, attend_pairs_f64)
-MERCER_DISPATCH(attention::WeightTable<float>, attend_weights_f32)
-MERCER_DISPATCH(attention::WeightTable<double>, attend_weights_f64)
+MERCER_DISPATCH_TYPED(attention::RowTable, attend_rows)
+MERCER_DISPATCH_TYPED(attention::PairTable, attend_pairs)
+MERCER_DISPATCH_TYPED(attention::WeightTable, attend_weights)
 }  // namespace mercer
 
 namespace mercer::attention {
@@ -51,7 +48,7 @@ bool all_finite_of(const Tensor& x) {
     std::atomic<bool> all{true};
     const T* p = x.data<T>();
     parallel_for(x.count(), 1 << 15, [&](int64_t begin, int64_t end) {
-        if (!row_stages<T>().finite(p + begin, end - begin)) all = false;
+        if (!attend_rows<T>().finite(p + begin, end - begin)) all = false;
     });
     return all;
 }
@@ -196,18 +193,18 @@ template <class T>
 bool Problem<T>::finite(Slot slot, int64_t head, int64_t first, int64_t rows) const {
     const Operand<T>& x = operand[slot];
     const T* const from = row(slot, head, first);
-    if (x.row == x.width) return row_stages<T>().finite(from, rows * x.width);
+    if (x.row == x.width) return attend_rows<T>().finite(from, rows * x.width);
     for (int64_t n = 0; n < rows; ++n)
-        if (!row_stages<T>().finite(from + n * x.row, x.width)) return false;
+        if (!attend_rows<T>().finite(from + n * x.row, x.width)) return false;
     return true;
 }
 template <class T>
 T Problem<T>::squares(Slot slot, int64_t head, int64_t first, int64_t rows) const {
     const Operand<T>& x = operand[slot];
     const T* const from = row(slot, head, first);
-    if (x.row == x.width) return row_stages<T>().squares(from, rows * x.width);
+    if (x.row == x.width) return attend_rows<T>().squares(from, rows * x.width);
     T sum(0);
-    for (int64_t n = 0; n < rows; ++n) sum += row_stages<T>().squares(from + n * x.row, x.width);
+    for (int64_t n = 0; n < rows; ++n) sum += attend_rows<T>().squares(from + n * x.row, x.width);
     return sum;
 }
 template struct Problem<float>;

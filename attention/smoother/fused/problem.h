@@ -18,30 +18,14 @@
 #include "engine/scratch.h"
 
 namespace mercer {
-const attention::RowTable<float>& attend_rows_f32();
-const attention::RowTable<double>& attend_rows_f64();
-const attention::PairTable<float>& attend_pairs_f32();
-const attention::PairTable<double>& attend_pairs_f64();
-const attention::WeightTable<float>& attend_weights_f32();
-const attention::WeightTable<double>& attend_weights_f64();
+MERCER_TYPED(attention::RowTable, attend_rows)
+MERCER_TYPED(attention::PairTable, attend_pairs)
+MERCER_TYPED(attention::WeightTable, attend_weights)
 }  // namespace mercer
 
 namespace mercer::attention {
 
 constexpr int64_t block_queries = 56;  // does not show in results, but in those of tables
-
-template <class T>
-const RowTable<T>& row_stages() {
-    return cpu::of_type<T>(attend_rows_f32, attend_rows_f64)();
-}
-template <class T>
-const PairTable<T>& pair_stages() {
-    return cpu::of_type<T>(attend_pairs_f32, attend_pairs_f64)();
-}
-template <class T>
-const WeightTable<T>& weight_stages() {
-    return cpu::of_type<T>(attend_weights_f32, attend_weights_f64)();
-}
 
 /// [B…, rows, width], of which each head reads one matrix.
 template <class T>

@@ -47,19 +47,19 @@ public:
         multiply_columns<T>({t.m, inner_ ? rows_ : met.count, width_, x, width_, 1,
                              inner_ ? inner_ : pack_inner(met, scratch), wide, wide_row, false},
                             {first, first + met.count}, base);
-        row_stages<T>().add_skewed(tile(t, met, z, wide + (first - base), wide_row, scale_));
+        attend_rows<T>().add_skewed(tile(t, met, z, wide + (first - base), wide_row, scale_));
     }
     /// z_ij += the row of (i, j), of width 1.
     void add_itself(const TilePlace& t, T* z) const {
         const Met met(*this, t);
         if (met.count == 0) return;
-        row_stages<T>().add_skewed(tile(t, met, z, const_cast<T*>(table_) + met.begin, 0, T(1)));
+        attend_rows<T>().add_skewed(tile(t, met, z, const_cast<T*>(table_) + met.begin, 0, T(1)));
     }
     /// wide ← scale·x_ij, by the rows of the table that the tile meets.
     void spread(const TilePlace& t, const T* x, T* wide) const {
         const Met met(*this, t);
         if (met.count == 0) return;
-        row_stages<T>().skew(tile(t, met, const_cast<T*>(x), wide, wide_row, scale_));
+        attend_rows<T>().skew(tile(t, met, const_cast<T*>(x), wide, wide_row, scale_));
     }
     /// out_i += scale·Σ_j x_ij·row of (i, j). x is left spread in `wide`.
     void add_combined(const TilePlace& t, const T* x, T* out, T* wide) const {
@@ -82,7 +82,7 @@ public:
     }
     void add_gradient_itself(const TilePlace& t, const T* wide, T* drows) const {
         const Met met(*this, t);
-        row_stages<T>().add_columns(t.m, met.count, wide, wide_row, drows + met.begin);
+        attend_rows<T>().add_columns(t.m, met.count, wide, wide_row, drows + met.begin);
     }
 
 private:

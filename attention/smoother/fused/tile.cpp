@@ -46,7 +46,7 @@ void squared_norms(const Problem<T>& p, Slot slot, int64_t head, T* out) {
     const Operand<T>& x = p.operand[slot];
     parallel_for(x.rows, p.piece(x.rows, 1024), [&](int64_t begin, int64_t end) {
         const T* from = p.row(slot, head, begin);
-        row_stages<T>().inner(end - begin, x.width, from, from, x.row, out + begin);
+        attend_rows<T>().inner(end - begin, x.width, from, from, x.row, out + begin);
     });
 }
 
@@ -147,7 +147,7 @@ void tile_scores(const Problem<T>& p, const QuerySide<T>& side, const KeyTile<T>
         return;
     }
     const bool additive = p.spec.score == Kernel::Score::additive;
-    pair_stages<T>().scores[additive](
+    attend_pairs<T>().scores[additive](
         {m, columns.end, p.width, q, k.keys, tile_keys, p.operand[weights].data, s, tile_keys});
 }
 

@@ -129,7 +129,7 @@ constexpr cpu::ConvolutionTable<T> table = {pad<T>,
 
 }  // namespace
 
-extern const cpu::ConvolutionTable<float> convolution_f32 = table<float>;
-extern const cpu::ConvolutionTable<double> convolution_f64 = table<double>;
+extern const cpu::ConvolutionTable<float> convolution_kernels_f32 = table<float>;
+extern const cpu::ConvolutionTable<double> convolution_kernels_f64 = table<double>;
 
 }  // namespace mercer::MERCER_ISA

@@ -210,12 +210,13 @@ bool ql(int64_t n, T* d, T* e, int64_t width, T* z, int64_t z_row, T* turns) {
     return true;
 }
 
+template <class T>
+constexpr cpu::TridiagonalKernels<T> kernels = {multiply<T>, add_rows<T>, add_outer<T>, rotate<T>,
+                                                largest<T>,  falls<T>,    ql<T>};
+
 }  // namespace
 
-extern const cpu::EigenTable eigen_table = {
-    {multiply<float>, add_rows<float>, add_outer<float>, rotate<float>, largest<float>,
-     falls<float>, ql<float>},
-    {multiply<double>, add_rows<double>, add_outer<double>, rotate<double>, largest<double>,
-     falls<double>, ql<double>}};
+extern const cpu::TridiagonalKernels<float> tridiagonal_kernels_f32 = kernels<float>;
+extern const cpu::TridiagonalKernels<double> tridiagonal_kernels_f64 = kernels<double>;
 
 }  // namespace mercer::MERCER_ISA

@@ -228,10 +228,12 @@ void negate(int64_t n, T* x) {
     for (int64_t i = 0; i < n; ++i) x[i] = -x[i];
 }
 
+template <class T>
+constexpr cpu::FactorKernels<T> kernels = {substitute<T>, cholesky<T>, lu<T>, negate<T>};
+
 }  // namespace
 
-extern const cpu::FactorTable factor_table = {
-    {substitute<float>, cholesky<float>, lu<float>, negate<float>},
-    {substitute<double>, cholesky<double>, lu<double>, negate<double>}};
+extern const cpu::FactorKernels<float> factor_kernels_f32 = kernels<float>;
+extern const cpu::FactorKernels<double> factor_kernels_f64 = kernels<double>;
 
 }  // namespace mercer::MERCER_ISA

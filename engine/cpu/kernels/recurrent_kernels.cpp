@@ -116,7 +116,7 @@ constexpr cpu::RecurrentTable<T> table = {lstm<T>, lstm_back<T>, gru<T>, gru_bac
 
 }  // namespace
 
-extern const cpu::RecurrentTable<float> recurrent_f32 = table<float>;
-extern const cpu::RecurrentTable<double> recurrent_f64 = table<double>;
+extern const cpu::RecurrentTable<float> cells_f32 = table<float>;
+extern const cpu::RecurrentTable<double> cells_f64 = table<double>;
 
 }  // namespace mercer::MERCER_ISA

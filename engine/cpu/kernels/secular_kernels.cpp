@@ -222,7 +222,7 @@ void vectors(int64_t first, int64_t last, int64_t k, const T* d, const T* z, con
 
 }  // namespace
 
-extern const cpu::SecularTable secular_table = {{roots<float>, exact<float>, vectors<float>},
-                                                {roots<double>, exact<double>, vectors<double>}};
+extern const cpu::SecularKernels<float> secular_kernels_f32 = {roots, exact, vectors};
+extern const cpu::SecularKernels<double> secular_kernels_f64 = {roots, exact, vectors};
 
 }  // namespace mercer::MERCER_ISA

@@ -165,10 +165,13 @@ bool solve(int64_t n, int64_t k, T* a, T* b, int64_t columns) {
     return good;
 }
 
+template <class T>
+constexpr cpu::TinyKernels<T> kernels = {multiply<T>, dots<T>, cholesky<T>, solve_triangular<T>,
+                                         solve<T>};
+
 }  // namespace
 
-extern const cpu::TinyTable tiny_table = {
-    {multiply<float>, dots<float>, cholesky<float>, solve_triangular<float>, solve<float>},
-    {multiply<double>, dots<double>, cholesky<double>, solve_triangular<double>, solve<double>}};
+extern const cpu::TinyKernels<float> tiny_kernels_f32 = kernels<float>;
+extern const cpu::TinyKernels<double> tiny_kernels_f64 = kernels<double>;
 
 }  // namespace mercer::MERCER_ISA
