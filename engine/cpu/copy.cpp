@@ -32,12 +32,6 @@ Walk plan_copy(const Tensor& target, const Tensor& source) {
     return plan_walk(shape, strides);
 }
 
-void exchange(Walk& walk, int a, int b) {
-    std::swap(walk.shape[a], walk.shape[b]);
-    for (int k = 0; k < walk.operands; ++k)
-        std::swap(walk.strides[size_t(k)][a], walk.strides[size_t(k)][b]);
-}
-
 // `size`: bytes of an element.
 void copy_along(char* to, const char* from, int64_t size, Walk walk) {
     const int last = walk.shape.rank() - 1;
@@ -94,6 +88,12 @@ void copy_along(char* to, const char* from, int64_t size, Walk walk) {
 
 void copy_plane(int64_t size, void* to, const void* from, const Plane& p) {
     copy_table().plane[std::countr_zero(uint64_t(size))](to, from, p);
+}
+
+void exchange(Walk& walk, int a, int b) {
+    std::swap(walk.shape[a], walk.shape[b]);
+    for (int k = 0; k < walk.operands; ++k)
+        std::swap(walk.strides[size_t(k)][a], walk.strides[size_t(k)][b]);
 }
 
 void copy(const Tensor& target, const Tensor& source) {

@@ -53,10 +53,21 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     std::array<Strides, Walk::max_operands> strides;
     std::copy(in_strides.begin(), in_strides.end(), strides.begin());
     strides[operands] = contiguous_strides(shape);
-    const Walk walk = plan_walk(shape, std::span(strides.data(), operands + 1));
+    Walk walk = plan_walk(shape, std::span(strides.data(), operands + 1));
 
     const int64_t element = int64_t(size_of(in[0]->dtype()));
     const int last = walk.shape.rank() - 1;
+    // An operand lies across if another axis is nearer in its memory. The first one's nearest goes with the columns.
+    int across = last;
+    for (size_t k = 0; k < operands && across == last && walk.cols() >= 16; ++k)
+        for (int a = 0; a < last && in[k]->defined(); ++a) {
+            const auto apart = [&](int axis) { return std::abs(walk.strides[k][axis]); };
+            if (apart(last) >= 16 && apart(a) != 0 && apart(a) < apart(across) &&
+                walk.shape[a] >= 4)
+                across = a;
+        }
+    const bool turned = across != last;
+    if (turned && across != last - 1) exchange(walk, across, last - 1);
     const int64_t cols = walk.cols(), side = last > 0 ? walk.shape[last - 1] : 1;
     std::array<int64_t, Walk::max_operands> row_stride{}, col_stride{};
     for (size_t k = 0; k <= operands; ++k) {
@@ -75,9 +86,9 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     const bool rows_alone = cols * least < 64 && side >= 64;
     const int axis = last - (rows_alone ? 1 : 2);
     const int64_t size = rows_alone ? cols : side * cols, along = axis >= 0 ? walk.shape[axis] : 1;
-    bool is_thin = rows_alone || (size * element <= 1024 && along >= 8);
+    bool is_thin = !turned && (rows_alone || (size * element <= 1024 && along >= 8));
     for (size_t k = 0; k < operands; ++k) is_thin = is_thin && col_stride[k] <= 1;
-    const int64_t row_bytes = row_stride[operands] * element;
+    const int64_t row_bytes = cols * element;
     bool stream = streams(traffic) &&
                   (rows == 1 || row_bytes % 64 == 0 ||
                    (is_thin && (rows * cols == along * size || along * size * element % 64 == 0)));
@@ -103,7 +114,33 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
         kernel({rows, n, inputs, row_stride.data(), col_stride.data(), outputs,
                 row_stride[operands], state, stream, ahead});
     };
-
+    if (turned) {
+        // Tiles, in which what lies across is turned first, several of its lines at once.
+        const int64_t band = std::min<int64_t>(side, 512 / element),
+                      tile = std::min<int64_t>(cols, 128), bands = (side + band - 1) / band,
+                      tiles = (cols + tile - 1) / tile;
+        return parallel_each(
+            rows / side * bands * tiles, grain_for(band * tile * cost / 16), [&](int64_t item) {
+                const int64_t col = item % tiles * tile, row = item / tiles % bands * band,
+                              n = std::min(tile, cols - col), high = std::min(band, side - row);
+                const void* inputs[Walk::max_operands];
+                void* outputs[Walk::max_operands];
+                locate(item / tiles / bands * side + row, col, inputs, outputs);
+                auto in_row = row_stride, in_col = col_stride;
+                Scratch scratch;
+                for (size_t k = 0; k < operands; ++k) {
+                    if (!inputs[k] || in_row[k] == 0 || std::abs(in_row[k]) >= std::abs(in_col[k]))
+                        continue;
+                    const int64_t bytes = int64_t(size_of(in[k]->dtype()));
+                    char* const to = scratch.take<char>(high * tile * bytes);
+                    copy_plane(bytes, to, inputs[k],
+                               {high, n, tile, 1, in_row[k], in_col[k], true, false});
+                    inputs[k] = to, in_row[k] = tile, in_col[k] = 1;
+                }
+                kernel({high, n, inputs, in_row.data(), in_col.data(), outputs,
+                        row_stride[operands], state, stream, ahead});
+            });
+    }
     if (is_thin) {
         // Whole lines' worth, so that long rows begin at lines; operands that repeat are written out.
         const int64_t most = std::max<int64_t>(16, 2048 / size / 16 * 16),

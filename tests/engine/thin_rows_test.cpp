@@ -1,4 +1,5 @@
-// Pointwise formulas and choices over rows shorter than a register, with operands that repeat: the bits of the same with
+// Pointwise formulas and choices over rows shorter than a register with operands that repeat, and of operands that lie
+// across memory: the bits of the same with
 // every operand written out.
 #include <doctest/doctest.h>
 
@@ -7,6 +8,7 @@
 
 #include "autograd/functions.h"
 #include "autograd/tape.h"
+#include "engine/cpu/caches.h"
 #include "engine/functions.h"
 #include "engine/random.h"
 #include "tests/support/bits.h"
@@ -57,4 +59,53 @@ TEST_CASE("operands that repeat over short rows are as if written out") {
                 check({2, 77, 12, c}, {{12, c}, {77, 1, c}, {2, 1, 12, c}, {2, 77, 1, 1}}, dtype);
             }
     });
+}
+
+TEST_CASE("operands that lie across memory are as if written out") {
+    const int64_t before = cpu::streams_above();
+    const auto same = [](const Tensor& x, const Tensor& y) {  // any strides
+        const Tensor a = x.clone(), b = y.clone();
+        const auto name = to_string(x.dtype(), x.shape());
+        CHECK_MESSAGE(difference(x + y, a + b) == "", name);
+        CHECK_MESSAGE(difference(y - x, b - a) == "", name);
+        CHECK_MESSAGE(difference(less(x, y), less(a, b)) == "", name);
+        CHECK_MESSAGE(difference(where(less(x, y), y, x), where(less(a, b), b, a)) == "", name);
+        if (!is_floating(x.dtype())) return;
+        CHECK_MESSAGE(difference(exp(x), exp(a)) == "", name);
+        const auto gradients = [](const Tensor& x, const Tensor& y) {
+            Tape tape;
+            const Var v = tape.watch(x), w = tape.watch(y);
+            return tape.gradient(sum(tanh(v * w) * v), {v, w});
+        };
+        const auto strided = gradients(x, y), dense = gradients(a, b);
+        for (size_t k = 0; k < 2; ++k)
+            CHECK_MESSAGE(difference(strided[k].clone(), dense[k].clone()) == "", name);
+    };
+    for (const int64_t above : {int64_t{0}, int64_t{1} << 60}) {
+        cpu::set_streams_above(above);
+        on_every_isa([&] {
+            for (const DType dtype : {DType::f32, DType::f64, DType::i64}) {
+                const auto made = [&](uint64_t k, const Shape& shape) {
+                    return cast(randn({k, k}, shape, DType::f64) * 100.0, dtype);
+                };
+                // Ends of bands and of tiles; an operand along memory, across, repeated.
+                for (const auto& [rows, cols] :
+                     {std::pair<int64_t, int64_t>{130, 129}, {300, 67}, {16, 1100}, {4, 5000}}) {
+                    const Tensor across = transpose(made(1, {cols, rows}));
+                    same(across, made(2, {rows, cols}));
+                    same(across, transpose(made(3, {cols, rows})));
+                    same(across, broadcast_to(made(4, {rows, 1}), {rows, cols}));
+                    same(broadcast_to(made(5, {cols}), {rows, cols}), across);
+                    same(flip(across, 0), flip(made(6, {rows, cols}), 1));
+                }
+                // Other axes than the last two, where rows of lines are not whole ones.
+                for (const auto& axes : {std::array{2, 1, 0}, {1, 2, 0}, {2, 0, 1}, {0, 2, 1}}) {
+                    const Tensor across = permute(made(7, {20, 36, 44}), axes);
+                    same(across, made(8, across.shape()));
+                    same(made(9, across.shape()), across);
+                }
+            }
+        });
+    }
+    cpu::set_streams_above(before);
 }
