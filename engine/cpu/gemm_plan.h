@@ -161,10 +161,9 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
         x.m <= rows &&
         (threads == 1 || x.n > 2 * x.m ||
          (x.k > 16 * x.m && x.n >= nr * threads && (plan.packed_from < x.n || halves)));
-    // What another thread packed comes from its caches, which may be far.
-    plan.b_own = !plan.by_columns && (b_bytes <= l2 / 2 ? x.m >= 4 * mr * threads
-                                                        : b_bytes * threads <= caches().l3 / 2 &&
-                                                              x.m >= 16 * mr * threads);
+    // What another thread packed comes from its caches, which may be far: on a host's other chiplet, say.
+    plan.b_own = !plan.by_columns && x.m >= 4 * mr * threads &&
+                 b_bytes <= std::max(l2, caches().l3 / threads) / 2;
     // Few strips have no time to copy a panel, and what is left comes slowly where its rows lie whole pairs of pages apart.
     // A tile copies one row of all a claim's panels; two blocks of so many rows are half of L2.
     const int64_t depth = int64_t(std::sqrt(double(l2 / 4 * table.steps / (nr * size)))) / 8 * 8;
