@@ -123,12 +123,10 @@ void plane_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
 template <class T>
 void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
     const int64_t row = s.from * s.taps();  // of w
-    if (s.batch * s.out() == 0) {
-        std::fill_n(w, s.groups * s.to * row, T(0));
-        return;
-    }
-    if (s.groups * s.to * row == 0) return;
-    if (s.is_product()) {
+    if (s.batch * s.out() == 0 || s.groups * s.to * row == 0)
+        return void(std::fill_n(w, s.groups * s.to * row, T(0)));
+    // Small planes are better met together; but sums in lanes are gemm's.
+    if (s.is_product() && (s.out() >= 128 || s.from <= few_columns)) {
         for (int64_t n = 0; n < s.batch; ++n)
             gemm<T>(s.to, s.from, s.out(), {y + n * s.to * s.out(), s.out(), 1},
                     {x + n * s.from * s.in(), 1, s.in()}, {w, s.from, 1}, n > 0);
@@ -157,25 +155,35 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
         T* const panel = scratch.take<T>(most * nr + patch_slack);
         std::fill_n(panel, most * nr, T(0));  // lanes of no output: subnormal numbers would be slow
         Run* const runs = scratch.take<Run>(most);
-        bool begun = false;
-        for (int64_t n = 0; n < s.batch; ++n)
+        // Images of narrow planes together: w is then read and written less often.
+        const int64_t room = std::min(most / s.out(), tile_bytes / (channels * s.in() + 1)),
+                      together = areas.size() == 1 ? std::max<int64_t>(1, room) : 1;
+        for (int64_t n = 0, images; n < s.batch; n += images)
             for (const Area& area : areas) {
                 Scratch inner;
                 const Tiling tiling(down, across, size, area);
-                T* const tile = tiling.take<T>(inner, channels);
-                tiling.fill(x + ((n * s.groups + group) * s.from + c0) * s.in(), channels, T(0),
-                            tile);
+                const int64_t apart = channels * tiling.plane();
+                images = std::min(together, s.batch - n);
+                T* const tile = tiling.take<T>(inner, images * channels);
+                for (int64_t i = 0; i < images; ++i)
+                    tiling.fill(x + (((n + i) * s.groups + group) * s.from + c0) * s.in(), channels,
+                                T(0), tile + i * apart);
                 tiling.offsets(offsets);
                 for (int64_t i = s.taps(); i < columns; ++i)
                     offsets[i] = offsets[i - s.taps()] + tiling.plane();
                 const int64_t first = area.begin[0] * across.count + area.begin[1];
                 const int64_t depth = panel_depth<T>(area.count(), int(nr));
                 for (int64_t p = 0; p < area.count(); p += depth) {
-                    const int64_t steps = std::min(depth, area.count() - p);
-                    const int64_t run_count = tiling.runs(p, steps, runs);
-                    table.pack_rows(o1 - o0, steps,
-                                    y + ((n * s.groups + group) * s.to + o0) * s.out() + first + p,
-                                    s.out(), 1, strip);
+                    const int64_t each = std::min(depth, area.count() - p), steps = images * each,
+                                  run_count = tiling.runs(p, steps, runs, apart);
+                    for (int64_t o = o0, rows; o < o1; o += rows) {
+                        rows = strip_rows(table.mr, o1 - o);
+                        for (int64_t i = 0; i < images; ++i)
+                            table.pack_rows(
+                                rows, each,
+                                y + (((n + i) * s.groups + group) * s.to + o) * s.out() + first + p,
+                                s.out(), 1, strip + (o - o0) * steps + i * each * rows);
+                    }
                     for (int64_t j = 0; j < columns; j += nr) {
                         const int64_t across_panel = std::min(nr, columns - j);
                         convolution_kernels<T>().pack_rows(
@@ -183,9 +191,8 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
                             int(panel_width(table, across_panel)), panel);
                         multiply_panel(table, o1 - o0, across_panel, steps, strip, panel,
                                        w + (group * s.to + o0) * row + c0 * s.taps() + j, row,
-                                       begun);
+                                       n + p + first > 0);
                     }
-                    begun = true;
                 }
             }
     };

@@ -159,24 +159,31 @@ void correlate(const Correlation<T>& x) {
     Scratch shared;
     std::optional<const PackedWeights<T>> weights;
     if (!one) weights.emplace(shared, table, x);
-    const int64_t threads = thread_count(), pairs = x.batch * x.groups;
-    const int64_t nr = table.nr, tasks = (4 * threads + pairs - 1) / pairs;
+    const int64_t threads = thread_count(), nr = table.nr, most = tile_bytes / int64_t(sizeof(T)),
+                  all = x.all().count();
+    // Images of narrow planes together fill panels, and meet weights that come from afar once.
+    const int64_t widest = std::max(m * all, x.from * x.source_size[0] * x.source_size[1]),
+                  together = std::min({256 / all, x.batch * x.groups / threads, 4 * most / widest}),
+                  parts = (x.batch - 1) / (one ? 1 : std::max<int64_t>(1, together)) + 1,
+                  pairs = parts * x.groups, tasks = (4 * threads + pairs - 1) / pairs;
     // Each thread has some; but areas less than a panel wide read all weights for few outputs.
-    const int64_t wanted =
-        threads == 1 ? 1 : std::clamp(x.all().count() / nr, (threads + pairs - 1) / pairs, tasks);
+    const int64_t wanted = threads == 1 || parts < x.batch
+                               ? 1
+                               : std::clamp(all / nr, (threads + pairs - 1) / pairs, tasks);
     const std::vector<Area> areas =
-        cut(x.down, x.across, x.source_size, one ? 1 : x.from, x.in_place() ? 0 : m, wanted,
-            tile_bytes / int64_t(sizeof(T)));
-    const auto compute = [&](int64_t entry, int64_t group, const Area& area) {
+        cut(x.down, x.across, x.source_size, one ? 1 : x.from, x.in_place() ? 0 : m, wanted, most);
+    const auto compute = [&](int64_t part, int64_t group, const Area& area) {
         Scratch scratch;
         const Tiling tiling(x.down, x.across, x.source_size, area);
-        T* const tile = tiling.take<T>(scratch, one ? 1 : x.from);
-        const int64_t plane = x.source_size[0] * x.source_size[1], count = area.count();
+        const int64_t entry = part * x.batch / parts, images = (part + 1) * x.batch / parts - entry,
+                      each_count = area.count();
+        T* const tile = tiling.take<T>(scratch, one ? 1 : images * x.from);
+        const int64_t plane = x.source_size[0] * x.source_size[1], count = images * each_count;
         const T* const source = x.source + (entry * x.groups + group) * x.from * plane;
-        T* const outputs = x.in_place() ? nullptr : scratch.take<T>(m * count);
+        T* const outputs = x.in_place() && images == 1 ? nullptr : scratch.take<T>(m * count);
         T* const first = x.out_plane(entry, group * x.to);
         T* const out = outputs ? outputs : first + area.begin[0] * x.out_size[1] + area.begin[1];
-        const auto sum_up = [&] {
+        if (one) {
             const PlaneWalk<T> walk = x.walk(tiling, area, tile, scratch);
             const T zero = 0, *start = x.bias ? x.bias + group : &zero;
             for (int64_t f = 0; f < x.from; ++f, start = nullptr) {
@@ -185,9 +192,10 @@ void correlate(const Correlation<T>& x) {
                     walk, x.weights + (group * x.from + f) * x.taps(), start, out,
                     outputs ? area.columns() : x.out_size[1]);
             }
-        };
-        const auto multiply = [&] {
-            tiling.fill(source, x.from, T(0), tile);
+        } else {
+            const int64_t apart = x.from * tiling.plane();
+            for (int64_t i = 0; i < images; ++i)
+                tiling.fill(source + i * x.groups * x.from * plane, x.from, T(0), tile + i * apart);
             int64_t* const offsets = scratch.take<int64_t>(k);
             tiling.offsets(offsets);
             for (int64_t i = x.taps(); i < k; ++i)
@@ -205,7 +213,7 @@ void correlate(const Correlation<T>& x) {
                     if (b == 0 && x.bias)
                         for (int64_t i = 0; i < m; ++i)
                             std::fill_n(c + i * c_row, n, x.bias[group * x.to + i / each]);
-                    const int64_t run_count = tiling.runs(p, n, runs);
+                    const int64_t run_count = tiling.runs(p, n, runs, apart);
                     convolution_kernels<T>().pack_columns(tile, offsets + b * weights->depth, depth,
                                                           runs, run_count,
                                                           int(panel_width(table, n)), panel);
@@ -213,11 +221,11 @@ void correlate(const Correlation<T>& x) {
                                    b > 0 || x.bias);
                 }
             }
-        };
-        one ? sum_up() : multiply();
-        if (outputs) x.scatter(area, outputs, first);
+        }
+        for (int64_t i = 0; outputs && i < images; ++i)
+            x.scatter(area, outputs + i * each_count, count, x.out_plane(entry + i, group * x.to));
     };
-    const int64_t cost = m * k * areas[0].count() / 16;
+    const int64_t cost = m * k * areas[0].count() * (x.batch / parts) / 16;
     parallel_each(pairs * int64_t(areas.size()), grain_for(cost), [&](int64_t i) {
         const int64_t pair = i / int64_t(areas.size());
         compute(pair / x.groups, pair % x.groups, areas[size_t(i) % areas.size()]);

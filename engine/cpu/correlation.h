@@ -67,12 +67,15 @@ struct Correlation {
                 lag};
     }
     Area all() const { return {{0, 0}, {down.count, across.count}}; }
-    /// An area's outputs, of all of a group's rows one after the other, to where they belong.
-    void scatter(const Area& area, const T* tile, T* planes) const {
+    /// An area's outputs, of a group's rows `next` apart, to where they belong.
+    void scatter(const Area& area, const T* tile, int64_t next, T* planes) const {
         const ConvolutionTable<T>& table = convolution_kernels<T>();
         const int64_t many = int64_t(first[1].size()), begin = area.begin[1] * across.every,
                       left = out_size[1] - begin;
-        for (int64_t i = 0; i < to; ++i)
+        for (int64_t i = 0; in_place() && i < to; ++i)  // one run
+            std::copy_n(tile + i * next, area.count(),
+                        planes + i * plane() + area.begin[0] * out_size[1] + begin);
+        for (int64_t i = 0; !in_place() && i < to; ++i)
             for (int64_t f : first[0]) {
                 for (int64_t r = 0; r < area.rows(); ++r) {
                     const int64_t row = f + (area.begin[0] + r) * down.every;
@@ -80,18 +83,18 @@ struct Correlation {
                     T* const line = planes + i * plane() + row * out_size[1] + begin;
                     const T* from = tile + r * area.columns();
                     if (many == across.every) {
-                        table.interleave(from, many, std::min(left, area.columns() * many),
-                                         area.count(), line);
+                        table.interleave(from, many, std::min(left, area.columns() * many), next,
+                                         line);
                         continue;
                     }
                     for (int64_t at : first[1]) {
                         for (int64_t c = 0; c < area.columns() && at < left;
                              ++c, at += across.every)
                             line[at] = from[c];
-                        from += area.count();
+                        from += next;
                     }
                 }
-                tile += many * area.count();
+                tile += many * next;
             }
     }
 };

@@ -29,7 +29,7 @@ Tiling::Tiling(const Reach& down, const Reach& across, const int64_t source[2], 
     const int64_t width = (area.columns() - 1) * across.step + across.high() - across.low() + 1;
     part_ = (width + across.step - 1) / across.step;
     row_ = part_ * across.step;
-    columns_ = area.columns();
+    rows_ = area.rows(), columns_ = area.columns();
     begin_ = std::clamp<int64_t>(-left_, 0, row_);
     end_ = std::clamp<int64_t>(source[1] - left_, begin_, row_);
     whole_ = std::min(end_, (begin_ + across.step - 1) / across.step * across.step);
@@ -41,11 +41,11 @@ void Tiling::offsets(const Reach& down, const Reach& across, int64_t* to, int64_
             *to++ = at(down.offset[0] + k * down.apart() - down_.low(), x - across_.low());
 }
 
-int64_t Tiling::runs(int64_t from, int64_t count, Run* to) const {
+int64_t Tiling::runs(int64_t from, int64_t count, Run* to, int64_t apart) const {
     int64_t n = 0;
     for (int64_t r = from / columns_, c = from % columns_; count > 0; ++r, c = 0) {
         const int64_t length = std::min(count, columns_ - c);
-        to[n++] = {r * row_step() + c, length};
+        to[n++] = {r / rows_ * apart + r % rows_ * row_step() + c, length};
         count -= length;
     }
     return n;

@@ -70,9 +70,9 @@ public:
         return {reinterpret_cast<const char*>(next),
                 pays && rows > 0 ? (bytes + rows - 1) / rows : 0};
     }
-    /// The runs of outputs [from, from + count), row-major over the area, as samples of the first plane; at most one
-    /// for each row they touch. Returns their number.
-    int64_t runs(int64_t from, int64_t count, Run* to) const;
+    /// The runs of outputs [from, from + count), row-major over the area, as samples of the first plane (of several images,
+    /// so far apart); at most one for each row they touch. Returns their number.
+    int64_t runs(int64_t from, int64_t count, Run* to, int64_t apart = 0) const;
     /// Room for `planes` planes, and zeros behind it.
     template <class T>
     T* take(Scratch& scratch, int64_t planes) const {
@@ -90,7 +90,7 @@ private:
 
     const Reach &down_, &across_;
     const int64_t* source_;
-    int64_t top_, left_, height_, part_, row_, columns_;
+    int64_t top_, left_, height_, part_, row_, rows_, columns_;
     int64_t begin_, end_, whole_;  // of a row, what is inside the source; from here in whole steps
 };
 
