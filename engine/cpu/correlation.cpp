@@ -161,10 +161,11 @@ void correlate(const Correlation<T>& x) {
     if (!one) weights.emplace(shared, table, x);
     const int64_t threads = thread_count(), nr = table.nr, most = tile_bytes / int64_t(sizeof(T)),
                   all = x.all().count();
-    // Images of narrow planes together fill panels, and meet weights that come from afar once.
+    // Images of narrow planes together fill panels, and meet the weights once.
+    const bool pays = !one && all < 64 && all % nr != 0;
     const int64_t widest = std::max(m * all, x.from * x.source_size[0] * x.source_size[1]),
                   together = std::min({256 / all, x.batch * x.groups / threads, 4 * most / widest}),
-                  parts = (x.batch - 1) / (one ? 1 : std::max<int64_t>(1, together)) + 1,
+                  parts = (x.batch - 1) / (pays ? std::max<int64_t>(1, together) : 1) + 1,
                   pairs = parts * x.groups, tasks = (4 * threads + pairs - 1) / pairs;
     // Each thread has some; but areas less than a panel wide read all weights for few outputs.
     const int64_t wanted = threads == 1 || parts < x.batch
