@@ -38,8 +38,16 @@ void add_ops_layout() {
     add("flip/2048 view", square, 0, [](const Tensor& x) { return flip(x, 1); });
     add("unsqueeze/2048", square, 0, [](const Tensor& x) { return unsqueeze(x, 1); });
     add("squeeze/2048", {2048, 1, 2048}, 0, [](const Tensor& x) { return squeeze(x, 1); });
-    // Views made dense.
     constexpr double copied = 2.0 * n;
+    // Formulas of views, read where they lie.
+    add("add transposed/2048", square, copied, [](const Tensor& x) { return x + transpose(x); });
+    add("add a row/2048", square, copied, [](const Tensor& x) { return x + slice(x, 0, 0, 1); });
+    add("add a column/2048", square, copied, [](const Tensor& x) { return x + slice(x, 1, 0, 1); });
+    add("sqrt transposed/2048", square, copied, [](const Tensor& x) { return sqrt(transpose(x)); });
+    add("sqrt permuted 210/64x256x256", {64, 256, 256}, copied, [](const Tensor& x) {
+        return sqrt(permute(x, {2, 1, 0}));
+    });
+    // Views made dense.
     add("transpose/2048 dense", square, copied,
         [](const Tensor& x) { return transpose(x).contiguous(); });
     add("transpose/64x256x256 dense", {64, 256, 256}, copied,
