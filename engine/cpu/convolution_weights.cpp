@@ -158,12 +158,12 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
         // Images of narrow planes together: w is then read and written less often.
         const int64_t room = std::min(most / s.out(), tile_bytes / (channels * s.in() + 1)),
                       together = areas.size() == 1 ? std::max<int64_t>(1, room) : 1;
-        for (int64_t n = 0, images; n < s.batch; n += images)
+        for (int64_t n = 0; n < s.batch; n += together) {
+            const int64_t images = std::min(together, s.batch - n);
             for (const Area& area : areas) {
                 Scratch inner;
                 const Tiling tiling(down, across, size, area);
                 const int64_t apart = channels * tiling.plane();
-                images = std::min(together, s.batch - n);
                 T* const tile = tiling.take<T>(inner, images * channels);
                 for (int64_t i = 0; i < images; ++i)
                     tiling.fill(x + (((n + i) * s.groups + group) * s.from + c0) * s.in(), channels,
@@ -195,6 +195,7 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
                     }
                 }
             }
+        }
     };
     const int64_t cost = s.batch * s.out() * s.to * row / (chunks * strips * 16);
     parallel_each(s.groups * chunks * strips, grain_for(cost), [&](int64_t i) {

@@ -127,18 +127,21 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
                 void* outputs[Walk::max_operands];
                 locate(item / tiles / bands * side + row, col, inputs, outputs);
                 auto in_row = row_stride, in_col = col_stride;
+                bool is_run = row_stride[operands] == n;  // of all the tile's rows
                 Scratch scratch;
                 for (size_t k = 0; k < operands; ++k) {
-                    if (!inputs[k] || in_row[k] == 0 || std::abs(in_row[k]) >= std::abs(in_col[k]))
-                        continue;
-                    const int64_t bytes = int64_t(size_of(in[k]->dtype()));
-                    char* const to = scratch.take<char>(high * tile * bytes);
-                    copy_plane(bytes, to, inputs[k],
-                               {high, n, tile, 1, in_row[k], in_col[k], true, false});
-                    inputs[k] = to, in_row[k] = tile, in_col[k] = 1;
+                    if (inputs[k] && in_row[k] != 0 && std::abs(in_row[k]) < std::abs(in_col[k])) {
+                        const int64_t bytes = int64_t(size_of(in[k]->dtype()));
+                        char* const to = scratch.take<char>(high * tile * bytes);
+                        copy_plane(bytes, to, inputs[k],
+                                   {high, n, tile, 1, in_row[k], in_col[k], true, false});
+                        inputs[k] = to, in_row[k] = tile, in_col[k] = 1;
+                    }
+                    is_run = is_run &&
+                             (in_col[k] == 1 ? in_row[k] == n : in_col[k] == 0 && in_row[k] == 0);
                 }
-                kernel({high, n, inputs, in_row.data(), in_col.data(), outputs,
-                        row_stride[operands], state, stream, ahead});
+                kernel({is_run ? 1 : high, is_run ? high * n : n, inputs, in_row.data(),
+                        in_col.data(), outputs, row_stride[operands], state, stream, ahead});
             });
     }
     if (is_thin) {

@@ -98,7 +98,8 @@ std::array<Tensor, 3> RowNorm<centred>::backward(const Tensor& from, const Tenso
     const auto kernel = norm_table().backward[kind_of(centred, attrs.groups)][dtype == DType::f64];
     all.args.stream = streams(all.x, 3);
     // Sums over rows: in chunks whose bounds depend on the sizes only, then over the chunks.
-    const int64_t chunk = std::clamp<int64_t>(rows / 32, 8, 64),
+    // Where each column has sums, those of few rows are soon more than the rows.
+    const int64_t chunk = std::clamp<int64_t>(rows / 32, parameters && !attrs.groups ? 8 : 1, 64),
                   chunks = (rows + chunk - 1) / chunk;
     Tensor dgain, dbias;
     if (parameters) {

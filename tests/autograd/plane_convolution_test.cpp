@@ -345,3 +345,51 @@ TEST_CASE(
             });
         }
 }
+
+TEST_CASE("images of narrow planes, met together, are each as by themselves") {
+    constexpr int64_t images = 7, from = 40, to = 33;
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const int64_t side : {1, 5, 7})
+            for (const int64_t stride : {1, 2}) {
+                CAPTURE(side);
+                CAPTURE(stride);
+                const Tensor x = randn(Key{8, 21}, {images, from, side, side}, dtype),
+                             w = randn(Key{8, 22}, {to, from, 3, 3}, dtype),
+                             back = randn(Key{8, 23}, {from, to, 3, 3}, dtype),
+                             bias = randn(Key{8, 24}, {to}, dtype);
+                const auto run = [&](const Tensor& some, bool transposed) {
+                    Tape tape;
+                    const Var v = tape.watch(some), weights = tape.watch(transposed ? back : w);
+                    const Var y =
+                        transposed ? conv_transpose2d(v, weights, Var(bias), {stride}, {1, 1})
+                                   : conv2d(v, weights, Var(bias), {stride, stride}, Padding::same);
+                    auto d = tape.gradient(sum(square(y)), {v, weights});
+                    return std::array{y.value(), d[0], d[1]};
+                };
+                for (const bool transposed : {false, true})
+                    on_every_isa([&] {
+                        std::array<Tensor, 3> before;
+                        for (const int threads : {1, 2, 3}) {
+                            set_thread_count(threads);
+                            const auto all = run(x, transposed);
+                            Tensor slopes = Tensor::zeros(all[2].shape(), DType::f64);
+                            for (int64_t i = 0; i < images; ++i) {
+                                const auto one =
+                                    run(slice(x, 0, i, i + 1).contiguous(), transposed);
+                                for (size_t k = 0; k < 2; ++k)
+                                    CHECK(difference(one[k],
+                                                     slice(all[k], 0, i, i + 1).contiguous()) ==
+                                          "");
+                                slopes = slopes + cast(one[2], DType::f64);
+                            }
+                            const double wrong =
+                                max(abs(slopes - cast(all[2], DType::f64))).item<double>();
+                            CHECK(wrong < (dtype == DType::f32 ? 1e-5 : 1e-14) *
+                                              max(abs(slopes)).item<double>());
+                            for (size_t k = 0; k < 3 && threads > 1; ++k)
+                                CHECK(difference(all[k], before[k]) == "");
+                            before = all;
+                        }
+                    });
+            }
+}

@@ -368,6 +368,31 @@ TEST_CASE(
         bce_with_logits(Tensor::from({2.0f}), Tensor::from({0.0f}), 1e39).item<double>()));
 }
 
+TEST_CASE("gradients of gain and bias are sums over rows, in chunks of any number") {
+    for (const int64_t rows : {1, 8, 9, 13, 16, 17, 300}) {
+        CAPTURE(rows);
+        const Tensor x = randn(Key{1, 7}, {rows, 21}, DType::f64),
+                     u = randn(Key{1, 8}, {rows, 21}, DType::f64),
+                     gain = randn(Key{1, 9}, {21}, DType::f64);
+        const auto run = [&](int64_t from, int64_t to) {
+            Tape tape;
+            const Var v = tape.watch(slice(x, 0, from, to)), g = tape.watch(gain),
+                      b = tape.watch(gain);
+            return tape.gradient(layer_norm(v, g, b), {v, g, b},
+                                 {.cotangents = {slice(u, 0, from, to)}});
+        };
+        const auto all = run(0, rows);
+        Tensor sums[2] = {Tensor::zeros({21}, DType::f64), Tensor::zeros({21}, DType::f64)};
+        for (int64_t r = 0; r < rows; ++r) {
+            const auto one = run(r, r + 1);
+            CHECK(difference(one[0], slice(all[0], 0, r, r + 1).contiguous()) == "");
+            for (size_t k = 0; k < 2; ++k) sums[k] = sums[k] + one[k + 1];
+        }
+        for (size_t k = 0; k < 2; ++k)
+            CHECK(max(abs(sums[k] - all[k + 1])).item<double>() < 1e-13 * double(rows));
+    }
+}
+
 TEST_CASE("what is wrong is named") {
     const Tensor x = randn(Key{1, 1}, {2, 3});
     CHECK_THROWS_WITH_AS(cross_entropy(x, ids({0, 3})),

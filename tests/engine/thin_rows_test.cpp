@@ -69,7 +69,10 @@ TEST_CASE("operands that lie across memory are as if written out") {
         CHECK_MESSAGE(difference(x + y, a + b) == "", name);
         CHECK_MESSAGE(difference(y - x, b - a) == "", name);
         CHECK_MESSAGE(difference(less(x, y), less(a, b)) == "", name);
-        CHECK_MESSAGE(difference(where(less(x, y), y, x), where(less(a, b), b, a)) == "", name);
+        const Tensor mask = less(a, b),
+                     turned = transpose(transpose(mask).clone());  // of x's strides
+        CHECK_MESSAGE(difference(where(mask, y, x), where(mask, b, a)) == "", name);
+        CHECK_MESSAGE(difference(where(turned, y, x), where(mask, b, a)) == "", name);
         if (!is_floating(x.dtype())) return;
         CHECK_MESSAGE(difference(exp(x), exp(a)) == "", name);
         const auto gradients = [](const Tensor& x, const Tensor& y) {
@@ -89,14 +92,19 @@ TEST_CASE("operands that lie across memory are as if written out") {
                     return cast(randn({k, k}, shape, DType::f64) * 100.0, dtype);
                 };
                 // Ends of bands and of tiles; an operand along memory, across, repeated.
-                for (const auto& [rows, cols] :
-                     {std::pair<int64_t, int64_t>{130, 129}, {300, 67}, {16, 1100}, {4, 5000}}) {
+                for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{130, 129},
+                                                 {300, 67},
+                                                 {200, 20},
+                                                 {16, 1100},
+                                                 {8, 5000}}) {
                     const Tensor across = transpose(made(1, {cols, rows}));
                     same(across, made(2, {rows, cols}));
                     same(across, transpose(made(3, {cols, rows})));
                     same(across, broadcast_to(made(4, {rows, 1}), {rows, cols}));
                     same(broadcast_to(made(5, {cols}), {rows, cols}), across);
                     same(flip(across, 0), flip(made(6, {rows, cols}), 1));
+                    same(slice(transpose(made(7, {cols, 64})), 0, 3, 12),
+                         slice(made(8, {9, 3 * cols}), 1, 0, 3 * cols, 3));
                 }
                 // Other axes than the last two, where rows of lines are not whole ones.
                 for (const auto& axes : {std::array{2, 1, 0}, {1, 2, 0}, {2, 0, 1}, {0, 2, 1}}) {
