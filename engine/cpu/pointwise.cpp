@@ -39,6 +39,18 @@ bool run_small(PointwiseFn kernel, int64_t elements, const Shape& shape,
     return true;
 }
 
+// Where operands lie across memory, rows no shorter than 16: the axis that is nearest in that of the first one; else the last.
+int across_axis(const Walk& walk, std::span<const Tensor* const> in) {
+    const int last = walk.shape.rank() - 1;
+    int across = last;
+    for (size_t k = 0; k < in.size() && across == last && walk.cols() >= 16; ++k) {
+        const auto apart = [&](int axis) { return std::abs(walk.strides[k][axis]); };
+        for (int a = 0; a < last && in[k]->defined() && apart(last) >= 16; ++a)
+            if (walk.shape[a] >= 8 && apart(a) != 0 && apart(a) < apart(across)) across = a;
+    }
+    return across;
+}
+
 }  // namespace
 
 void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
@@ -57,15 +69,7 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
 
     const int64_t element = int64_t(size_of(in[0]->dtype()));
     const int last = walk.shape.rank() - 1;
-    // An operand lies across if another axis is nearer in its memory. The first one's nearest goes with the columns.
-    int across = last;
-    for (size_t k = 0; k < operands && across == last && walk.cols() >= 16; ++k)
-        for (int a = 0; a < last && in[k]->defined(); ++a) {
-            const auto apart = [&](int axis) { return std::abs(walk.strides[k][axis]); };
-            if (apart(last) >= 16 && apart(a) != 0 && apart(a) < apart(across) &&
-                walk.shape[a] >= 4)
-                across = a;
-        }
+    const int across = across_axis(walk, in);
     const bool turned = across != last;
     if (turned && across != last - 1) exchange(walk, across, last - 1);
     const int64_t cols = walk.cols(), side = last > 0 ? walk.shape[last - 1] : 1;
@@ -78,8 +82,9 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     const int64_t rows = walk.rows();
     int64_t traffic = 0, least = element;
     for (const Tensor* t : in) {
+        if (!t->defined()) continue;
         const int64_t bytes = int64_t(size_of(t->dtype()));
-        if (t->defined()) traffic += t->count() * bytes, least = std::min(least, bytes);
+        traffic += t->count() * bytes, least = std::min(least, bytes);
     }
     for (const Tensor& t : out) traffic += t.defined() ? elements * element : 0;
     // Rows too short for a kernel, or blocks of few of them: `along` the axis, as one long row.
@@ -88,6 +93,20 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     const int64_t size = rows_alone ? cols : side * cols, along = axis >= 0 ? walk.shape[axis] : 1;
     bool is_thin = !turned && (rows_alone || (size * element <= 1024 && along >= 8));
     for (size_t k = 0; k < operands; ++k) is_thin = is_thin && col_stride[k] <= 1;
+    // Kernels of numbers and masks are slow in rows this short: operands are written out.
+    if (least < element && cols < 64 && rows >= 64 && !is_thin) {
+        std::array<Tensor, Walk::max_operands> whole;
+        std::array<const Tensor*, Walk::max_operands> dense;
+        for (size_t k = 0; k < operands; ++k) {
+            const bool kept = !in[k]->defined() || in[k]->count() == 1;
+            whole[k] =
+                kept ? *in[k] : in[k]->view(shape, in_strides[k], in[k]->offset()).contiguous();
+            dense[k] = &whole[k];
+            strides[k] = kept ? in_strides[k] : contiguous_strides(shape);
+        }
+        return run_pointwise(kernel, cost, shape, std::span(dense.data(), operands),
+                             std::span(strides.data(), operands), out, state);
+    }
     const int64_t row_bytes = cols * element;
     bool stream = streams(traffic) &&
                   (rows == 1 || row_bytes % 64 == 0 ||

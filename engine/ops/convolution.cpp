@@ -168,6 +168,3 @@ Tensor Conv2dWeights::forward(const Attrs& a, std::span<const Tensor> in) {
 }
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/convolution.inl"

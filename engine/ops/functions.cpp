@@ -5,6 +5,7 @@
 #define MERCER_VALUE Tensor
 #include "engine/ops/channel.inl"
 #include "engine/ops/choice.inl"
+#include "engine/ops/convolution.inl"
 #include "engine/ops/dropout.inl"
 #include "engine/ops/embedding.inl"
 #include "engine/ops/entmax.inl"
@@ -13,6 +14,7 @@
 #include "engine/ops/linalg.inl"
 #include "engine/ops/logits.inl"
 #include "engine/ops/matmul.inl"
+#include "engine/ops/norm.inl"
 #include "engine/ops/pad.inl"
 #include "engine/ops/pooling.inl"
 #include "engine/ops/recurrent.inl"

@@ -128,6 +128,3 @@ template struct RowNorm<true>;
 template struct RowNorm<false>;
 
 }  // namespace mercer
-
-#define MERCER_VALUE Tensor
-#include "engine/ops/norm.inl"

@@ -283,6 +283,7 @@ TEST_CASE_TEMPLATE("gemm: threads with a small b of their own", T, float, double
 TEST_CASE_TEMPLATE("gemm: one thread and several give the same bits", T, float, double) {
     const Restore restore;
     for (const auto& [m, n, k] : {std::array<int64_t, 3>{151, 290, 270},
+                                  {301, 290, 270},
                                   {1, 4000, 600},
                                   {2000, 40, 300},
                                   {3001, 1, 600},

@@ -70,7 +70,7 @@ TEST_CASE("operands that lie across memory are as if written out") {
         CHECK_MESSAGE(difference(y - x, b - a) == "", name);
         CHECK_MESSAGE(difference(less(x, y), less(a, b)) == "", name);
         const Tensor mask = less(a, b),
-                     turned = transpose(transpose(mask).clone());  // of x's strides
+                     turned = transpose(transpose(mask).clone());  // across, too
         CHECK_MESSAGE(difference(where(mask, y, x), where(mask, b, a)) == "", name);
         CHECK_MESSAGE(difference(where(turned, y, x), where(mask, b, a)) == "", name);
         if (!is_floating(x.dtype())) return;
