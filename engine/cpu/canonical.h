@@ -117,8 +117,8 @@ struct Canonical {
 
 /// Calls step(i, count, part…) for every register-wide piece of [0, n): of each accumulator the lane group that element i
 /// belongs to.
-template <class T, class Step, class... Op>
-MERCER_INLINE void canonical_run(int64_t n, Step step, Canonical<T, Op>&... acc) {
+template <class T, class Step, class... Accumulator>
+MERCER_INLINE void canonical_run(int64_t n, Step step, Accumulator&... acc) {
     constexpr int lanes = Vec<T>::lanes;
     int64_t i = 0;
     for (; i + canonical_lanes <= n; i += canonical_lanes)

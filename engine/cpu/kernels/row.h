@@ -82,27 +82,57 @@ MERCER_INLINE T number(Vec<T> v) {
     return lane[0];
 }
 
-// The maximum of what is not NaN: NaN comes back through the exponential.
+// The largest and the smallest of what is not NaN: NaN comes back through the exponential.
 struct PlainMax : MaxOp {
     template <class T>
     static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
         return max_or_second(b, a);
     }
 };
+struct PlainMin : MinOp {
+    template <class T>
+    static MERCER_INLINE Vec<T> join(Vec<T> a, Vec<T> b) {
+        return min_or_second(b, a);
+    }
+};
 
-/// And `beside`(i, count) for every piece of the row.
-template <class T, class Step>
-MERCER_INLINE T largest_of(const T* x, int64_t n, Step beside) {
+template <class T>
+MERCER_INLINE T largest_of(const T* x, int64_t n) {
     Canonical<T, PlainMax> largest;
     canonical_for(largest, n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-        beside(i, count);
         part = PlainMax::join(part, load(x + i, count, MaxOp::identity<T>));
     });
     return largest.total();
 }
+
+/// Two registers for all lanes: the order is nothing to a minimum, and registers are few.
 template <class T>
-MERCER_INLINE T largest_of(const T* x, int64_t n) {
-    return largest_of(x, n, [](int64_t, int) MERCER_STEP {});
+struct Smallest {
+    Vec<T> lane[2] = {Vec<T>(MinOp::identity<T>), Vec<T>(MinOp::identity<T>)};
+    struct Parts {
+        Vec<T>* lane;
+        MERCER_INLINE Vec<T>& operator[](int k) const { return lane[k & 1]; }
+    } part{lane};
+    MERCER_INLINE T total() const { return across<PlainMin>(PlainMin::join(lane[0], lane[1])); }
+};
+template <class T>
+struct Ends {
+    T largest, smallest;
+};
+/// And `beside`(i, count) for every piece of the row.
+template <class T, class Step>
+MERCER_INLINE Ends<T> ends_of(const T* x, int64_t n, Step beside) {
+    Canonical<T, PlainMax> largest;
+    Smallest<T> smallest;
+    canonical_run<T>(
+        n,
+        [&](int64_t i, int count, Vec<T>& high, Vec<T>& low) MERCER_STEP {
+            beside(i, count);
+            const Vec<T> v = load(x + i, count, x[0]);
+            high = PlainMax::join(high, v), low = PlainMin::join(low, v);
+        },
+        largest, smallest);
+    return {largest.total(), smallest.total()};
 }
 
 /// Down to here e^x is a power of two within the normal numbers times e^r, |r| ≤ ½ log 2.
@@ -115,14 +145,10 @@ inline constexpr T lowest_normal_exponent = sizeof(T) == 4 ? T(-87) : T(-708);
 template <class T>
 MERCER_INLINE Vec<T> exp_falling(Vec<T> x) {
     constexpr T least = sizeof(T) == 4 ? T(-104) : T(-746);
-    const auto raised = [&](const ExpReduced<T>& e) MERCER_STEP {
-        const Vec<T> one(T(1));
-        return fma(e.r, fma(e.r, exp_polynomial(e.r), one), one);
-    };
 #if MERCER_SIMD == MERCER_SIMD_AVX512
     // The mask comes at the end, for nothing.
     const auto e = exp_reduce(x);
-    const Vec<T> p = raised(e);
+    const Vec<T> p = exp_raised(e);
     const Vec<T> bound(least), zero(T(0));
     const auto gone = native::above(bound.v, x.v);
     if (native::above((Vec<T>(T(0.75) * least)).v, x.v) & ~gone) [[unlikely]]
@@ -136,7 +162,7 @@ MERCER_INLINE Vec<T> exp_falling(Vec<T> x) {
     const Vec<T> zero(T(0));
     const Mask<T> low = x < Vec<T>(lowest_normal_exponent<T>);
     const auto e = exp_reduce(clamp_low(x, least));
-    const Vec<T> p = raised(e), y = p * power_of_two(e.n);
+    const Vec<T> p = exp_raised(e), y = p * power_of_two(e.n);
     if (!any(low)) [[likely]]
         return y;
     const Mask<T> gone = x < Vec<T>(least);

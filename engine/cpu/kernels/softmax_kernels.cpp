@@ -1,7 +1,7 @@
 // y_i = exp(x_i − m) / Σ_j exp(x_j − m), m = max x;   dx = y·(g − Σ g·y).
 // One row at a time, so that its passes (maximum, exponential and sum, scale) meet it in cache:
 // memory sees one read and one write. The second pass of a short row asks for the next row, so that
-// memory works while the exponential does; the third, which mostly stores, finds the next row's maximum.
+// memory works while the exponential does; the third, which mostly stores, finds the next row's ends.
 // Sums in the canonical order, of columns too: the same bits.
 #include "engine/cpu/kernels/fetch.h"
 #include "engine/cpu/kernels/tile.h"
@@ -15,28 +15,41 @@ template <class T>
 MERCER_INLINE bool is_short(int64_t n) {
     return n * int64_t(sizeof(T)) <= 1 << 13;
 }
+/// y = exp(x − m); Σ y. Numbers that are not far apart, most rows', need no look at each.
 template <class T>
-void forward(const void* from, void* to, int64_t rows, int64_t n) {
+MERCER_INLINE T raise_row(const T* x, T* y, int64_t n, const Ends<T>& ends) {
     constexpr T lowest = MaxOp::identity<T>;
-    T top = lowest;
-    for (int64_t r = 0; r < rows; ++r) {
-        const T* x = static_cast<const T*>(from) + r * n;
-        T* y = static_cast<T*>(to) + r * n;
-        if (r == 0 || !is_short<T>(n)) top = largest_of(x, n);
-        const Vec<T> m(top == lowest ? T(0)
-                                     : top);  // a row of −∞ only: exp gives zeros, and so do we
-        const T z = canonical_sum<T>(n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+    // A row of −∞ only: exp gives zeros, and so do we.
+    const T top = ends.largest == lowest ? T(0) : ends.largest;
+    const Vec<T> m(top);
+    const auto raise = [&](auto near) MERCER_STEP {
+        return canonical_sum<T>(n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
             fetch_next_row(x + i, n);
-            const Vec<T> p = exp_falling(load(x + i, count, lowest) - m);
+            const Vec<T> d = load(x + i, count, lowest) - m;
+            const Vec<T> p = near && count == Vec<T>::lanes ? exp_near(d) : exp_falling(d);
             store(p, y + i, count);
             part = part + p;
         });
+    };
+    return ends.smallest - top >= -near_argument<T> ? raise(std::true_type())
+                                                    : raise(std::false_type());
+}
+
+template <class T>
+void forward(const void* from, void* to, int64_t rows, int64_t n) {
+    const bool brief = is_short<T>(n);
+    Ends<T> ends;
+    for (int64_t r = 0; r < rows; ++r) {
+        const T* x = static_cast<const T*>(from) + r * n;
+        T* y = static_cast<T*>(to) + r * n;
+        if (r == 0 || !brief) ends = ends_of(x, n, [](int64_t, int) MERCER_STEP {});
+        const T z = raise_row(x, y, n, ends);
         const Vec<T> scale(z == T(0) ? T(0) : T(1) / z);
         const auto scaled = [&](int64_t i, int count) MERCER_STEP {
             store(load(y + i, count, T(1)) * scale, y + i, count);
         };
-        if (is_short<T>(n) && r + 1 < rows)
-            top = largest_of(x + n, n, scaled);
+        if (brief && r + 1 < rows)
+            ends = ends_of(x + n, n, scaled);
         else
             for_run<T>(n, scaled);
     }
@@ -54,7 +67,7 @@ void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, in
         }));
         write_run(dx, n, stream, [&](int64_t i, int count) MERCER_STEP {
             fetch_next_row(y + i, n);
-            fetch_next_row(g + i, n);
+            stream ? fetch_next_row_once(g + i, n) : fetch_next_row(g + i, n);
             return load(y + i, count, T(1)) * (load(g + i, count, T(1)) - dot);
         });
     }

@@ -81,19 +81,31 @@ MERCER_INLINE ExpParts<T> exp_parts(Vec<T> x) {
     return {power_of_two(e.n), fma(e.r * e.r, exp_polynomial(e.r), e.r)};
 }
 
+/// e^r.
+template <class T>
+MERCER_INLINE Vec<T> exp_raised(const ExpReduced<T>& e) {
+    const Vec<T> one(T(1));
+    return fma(e.r, fma(e.r, exp_polynomial(e.r), one), one);
+}
+
+/// |x| up to which 2^n is one normal factor.
+template <class T>
+inline constexpr T near_argument = sizeof(T) == 4 ? T(65) : T(531);
+/// e^x for such x, or NaN.
+template <class T>
+MERCER_INLINE Vec<T> exp_near(Vec<T> x) {
+    const auto e = exp_reduce(x);
+    return scale_near(exp_raised(e), e.n);
+}
+
 template <class T>
 MERCER_INLINE Vec<T> exp(Vec<T> x) {
-    // |n| ≤ near_exponent for the others.
-    const bool far = any_above(abs(x), Vec<T>(T(sizeof(T) == 4 ? 65 : 531)));
-    Vec<T> held = x;
+    if (!any_above(abs(x), Vec<T>(near_argument<T>))) [[likely]]
+        return exp_near(x);
     // Beyond these bounds the result is 0 or infinity, and scale() finds it.
-    if (far) [[unlikely]]
-        held = sizeof(T) == 4 ? clamp(x, T(-104), T(89)) : clamp(x, T(-746), T(710));
-    const auto e = exp_reduce(held);
-    const Vec<T> one(T(1)), u = fma(e.r, exp_polynomial(e.r), one), p = fma(e.r, u, one);
-    if (far) [[unlikely]]
-        return scale(p, e.n);
-    return scale_near(p, e.n);
+    const auto e =
+        exp_reduce(sizeof(T) == 4 ? clamp(x, T(-104), T(89)) : clamp(x, T(-746), T(710)));
+    return scale(exp_raised(e), e.n);
 }
 
 template <class T>
