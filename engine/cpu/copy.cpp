@@ -41,7 +41,7 @@ void copy_along(char* to, const char* from, int64_t size, Walk walk) {
     for (int a = last - 1; a >= 0; --a)
         if (apart(a) != 0 && apart(a) < apart(near)) near = a;
     const bool turned = near != last;
-    if (turned && near != last - 1) exchange(walk, near, last - 1);
+    if (turned && near != last - 1) walk.exchange(near, last - 1);
     const int64_t cols = walk.cols(), side = last > 0 ? walk.shape[last - 1] : 1,
                   deep = last > 1 ? walk.shape[last - 2] : 1, outer = walk.rows() / side / deep;
     constexpr int64_t elements = 1 << 15, line = 64;  // in a piece, and at most in a cache line
@@ -88,12 +88,6 @@ void copy_along(char* to, const char* from, int64_t size, Walk walk) {
 
 void copy_plane(int64_t size, void* to, const void* from, const Plane& p) {
     copy_table().plane[std::countr_zero(uint64_t(size))](to, from, p);
-}
-
-void exchange(Walk& walk, int a, int b) {
-    std::swap(walk.shape[a], walk.shape[b]);
-    for (int k = 0; k < walk.operands; ++k)
-        std::swap(walk.strides[size_t(k)][a], walk.strides[size_t(k)][b]);
 }
 
 void copy(const Tensor& target, const Tensor& source) {

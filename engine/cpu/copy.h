@@ -6,13 +6,8 @@
 
 namespace mercer::cpu {
 
-struct Walk;
-
 /// Planes of elements of `size` bytes, on this thread.
 void copy_plane(int64_t size, void* to, const void* from, const Plane& p);
-
-/// Axes a and b of a walk change places.
-void exchange(Walk& walk, int a, int b);
 
 /// target[i] = source[i], any strides, same shape and dtype. Does not bump the version: for fresh
 /// outputs.

@@ -19,6 +19,11 @@ void Walk::locate(int64_t row, int64_t* offsets) const {
     }
 }
 
+void Walk::exchange(int a, int b) {
+    std::swap(shape[a], shape[b]);
+    for (int k = 0; k < operands; ++k) std::swap(strides[size_t(k)][a], strides[size_t(k)][b]);
+}
+
 Walk plan_walk(const Shape& shape, std::span<const Strides> strides) {
     Walk walk;
     walk.operands = int(strides.size());

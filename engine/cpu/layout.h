@@ -23,6 +23,8 @@ struct Walk {
     int64_t cols() const { return shape.back(); }
     /// Offsets (elements) of every operand at run `row`.
     void locate(int64_t row, int64_t* offsets) const;
+    /// Axes a and b change places.
+    void exchange(int a, int b);
 
     /// body(offsets, first, n) for every run by pieces of at most `piece`: elements [first, first + n) of the run that begins
     /// at the offsets. In parallel; so many elements cost as much as one of grain_for.

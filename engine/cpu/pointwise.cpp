@@ -71,7 +71,7 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     const int last = walk.shape.rank() - 1;
     const int across = across_axis(walk, in);
     const bool turned = across != last;
-    if (turned && across != last - 1) exchange(walk, across, last - 1);
+    if (turned && across != last - 1) walk.exchange(across, last - 1);
     const int64_t cols = walk.cols(), side = last > 0 ? walk.shape[last - 1] : 1;
     std::array<int64_t, Walk::max_operands> row_stride{}, col_stride{};
     for (size_t k = 0; k <= operands; ++k) {

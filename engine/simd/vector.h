@@ -109,14 +109,10 @@ MERCER_INLINE Vec<typename IntOf<T>::type> as_int(Vec<T> a) {
 MERCER_INLINE Vec<float> as_float(Vec<int32_t> a) { return native::as<float>(a.v); }
 MERCER_INLINE Vec<double> as_float(Vec<int64_t> a) { return native::as<double>(a.v); }
 
-/// Shifts by a constant: left, arithmetic right (keeps the sign), logical right.
+/// Shifts by a constant; zeros come in.
 template <int n, class T>
 MERCER_INLINE Vec<T> shift_left(Vec<T> a) {
     return native::as<T>(native::as<std::make_unsigned_t<T>>(a.v) << n);
-}
-template <int n, class T>
-MERCER_INLINE Vec<T> shift_right(Vec<T> a) {
-    return a.v >> n;
 }
 template <int n, class T>
 MERCER_INLINE Vec<T> shift_right_logical(Vec<T> a) {

@@ -96,6 +96,31 @@ TEST_CASE("columns with infinities and NaN are as rows with them") {
     CHECK(y[2].to_vector<float>()[1] == -inf);
 }
 
+TEST_CASE("rows whose numbers lie far apart have the bits of columns, which look at each") {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        const double unit = dtype == DType::f32 ? 1 : 8;
+        std::vector<double> lows{inf, none};
+        for (const double low : {40.0, 64.9, 65.1, 66.0, 78.0, 87.0, 88.0, 92.0, 104.0, 150.0, 1e9})
+            lows.push_back(-low * unit);
+        lows.push_back(-inf);
+        for (const int64_t n : {40, 64, 100, 2100}) {
+            // A low number at one place of each row, and none in every third.
+            const int64_t rows = 3 * int64_t(lows.size());
+            Tensor x = cast(maximum(randn({1, 2}, {rows, n}), -3.0), DType::f64);
+            for (int64_t r = 0; r < rows; ++r)
+                if (r % 3)
+                    x.mutable_data<double>()[r * n + (r % 3 == 1 ? 7 : n - 1)] =
+                        lows[size_t(r / 3)];
+            x = cast(x, dtype);
+            on_every_isa([&] {
+                const Tensor y = softmax(x, 1),
+                             columns = softmax(permute(x, {1, 0}).contiguous(), 0);
+                CHECK(difference(y, permute(columns, {1, 0}).contiguous()) == "");
+            });
+        }
+    }
+}
+
 TEST_CASE("scans down the planes of a batch are those of each plane") {
     // A plane alone goes by columns; 75 planes leave some that fill no register.
     const auto check_planes = [](DType dtype, int64_t n, int64_t inner, bool reverse) {

@@ -23,10 +23,11 @@ MERCER_INLINE void fetch_next_row(const T* p, int64_t n) {
         __builtin_prefetch(p + n, 0, 2);
 }
 
-/// For what comes from memory and is read by this only: past the other caches, where their room is worth more to others.
+/// The same of what is read here for the last time; where it is `far`, in memory, past the other caches: their room is
+/// worth more to others.
 template <class T>
-MERCER_INLINE void fetch_next_row_once(const T* p, int64_t n) {
-    if (n * int64_t(sizeof(T)) <= 1 << 13)
+MERCER_INLINE void fetch_next_row_once(const T* p, int64_t n, bool far) {
+    if (far && n * int64_t(sizeof(T)) <= 1 << 13)
         __builtin_prefetch(p + n, 0, 0);
     else
         fetch_next_row(p, n);

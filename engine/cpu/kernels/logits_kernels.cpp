@@ -2,6 +2,7 @@
 // x once; a gradient reads its operands and writes once; log_softmax reads x, twice where a row
 // exceeds the caches, and writes y.
 #include "engine/cpu/kernels/exp_sum.h"
+#include "engine/cpu/kernels/fetch.h"
 #include "engine/cpu/kernels/tile.h"
 #include "engine/cpu/logits_table.h"
 
@@ -101,6 +102,8 @@ void log_softmax_backward(const void* y_rows, const void* g_rows, void* to, int6
             part = part + load(g + i, count, T(0));
         }));
         write_run(static_cast<T*>(to) + r * n, n, stream, [&](int64_t i, int count) MERCER_STEP {
+            fetch_next_row(y + i, n);
+            fetch_next_row_once(g + i, n, stream);
             return log_softmax_gradient(load(y + i, count, T(0)), total, load(g + i, count, T(0)));
         });
     }

@@ -89,7 +89,7 @@ void run(const cpu::ReduceArgs& args) {
         const T* const next = last ? x : x + args.step;
         const Vec<T> p_next = near(next);
         Canonical<T, SumOp> squares, sum;
-        canonical_run(
+        canonical_run<T>(
             args.n,
             [&](int64_t i, int count, Vec<T>& s, Vec<T>& total) MERCER_STEP {
                 __builtin_prefetch(next + args.step + i);
