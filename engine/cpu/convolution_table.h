@@ -58,7 +58,9 @@ struct ChannelWalk {
 template <class T>
 using NameOf = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
 
-/// Room by lanes for planes whose windows are met together: planes, a line, and results before and after the second axis.
+/// Lines of such planes that are searched at the same time.
+inline constexpr int64_t lines_together = 2;
+/// Room by lanes for planes whose windows are met together: planes, so many lines, and results before and after the second axis.
 template <class T>
 struct WindowRoom {
     T *tile = nullptr, *ends = nullptr, *tops = nullptr;

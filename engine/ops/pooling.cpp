@@ -124,11 +124,12 @@ bool by_lanes(const ConvolutionAttrs& a, const Passes& passes, const Tensor& x, 
     const int64_t lanes = cpu::gemm_kernels<T>().lanes, planes = x.size(0) * x.size(1),
                   in = down.in * across.in, outs = down.out * across.out,
                   most = std::max(down.in, down.out) * across.out,
-                  line = std::max(down.in, across.in), blocks = (planes + lanes - 1) / lanes,
-                  bytes = lanes * int64_t(sizeof(T)),
+                  line = cpu::lines_together * std::max(down.in, across.in),
+                  blocks = (planes + lanes - 1) / lanes, bytes = lanes * int64_t(sizeof(T)),
                   wide = (across.out + lanes - 1) / lanes * lanes;
-    // An element takes as long as so many taps: measured. Where strides leave some out, all are met.
-    const int64_t least = (bytes < 64 ? 15 : 9) + (down.stride * across.stride > 1 ? 3 : 0);
+    // An element takes as long as so many taps: measured. Where strides leave some out, all are met; gradients gain by turns.
+    const bool skips = down.stride * across.stride > 1, half = bytes <= 32;
+    const int64_t least = skips ? (half ? 10 : 8) : out ? 8 : half ? 6 : 5;
     int64_t taps = 0;
     for (const auto& offsets : passes.offsets) taps += int64_t(offsets.size());
     if (lanes < 4 || planes < lanes || blocks < thread_count() ||
@@ -230,6 +231,22 @@ void pair_gradients(const ConvolutionAttrs& windows, const T* x, const T* g, int
     });
 }
 
+/// into[places[k·end + j]] += g[j·windows + k] for planes j from begin on, each in the order of its windows. Those add to one
+/// place after the other, which takes long: planes do it by turns, no more of them than L1 has room for.
+template <int turns, class T, class Place>
+void add_by_turns(int64_t windows, int64_t begin, int64_t end, const Place* places, const T* g,
+                  T* into) {
+    for (; begin + turns <= end; begin += turns) {
+        const T* const of = g + begin * windows;
+        const Place* at = places + begin;
+        for (int64_t k = 0; k < windows; ++k, at += end)
+#pragma GCC unroll 8
+            for (int64_t t = 0; t < turns; ++t) into[at[t]] += of[t * windows + k];
+    }
+    if constexpr (turns > 1)
+        if (begin < end) add_by_turns<turns / 2>(windows, begin, end, places, g, into);
+}
+
 }  // namespace
 
 ConvolutionAttrs window_attrs(const char* operation, int axes, const Shape& x, const Shape& kernel,
@@ -307,15 +324,7 @@ Tensor MaxPool2d::backward(const Attrs& a, const Tensor& in, const Tensor& cotan
             const T* of = from + i * windows;
             T* const into = to + i * plane;
             std::fill_n(into + begin * plane, (end - begin) * plane, T(0));
-            // Windows add to one place after the other, which takes long: planes do it by turns.
-            constexpr int turns = 8;
-            for (int64_t k = 0; k < windows; ++k, places += end, ++of) {
-                int64_t j = begin;
-                for (; j + turns <= end; j += turns)
-#pragma GCC unroll 8
-                    for (int64_t t = j; t < j + turns; ++t) into[places[t]] += of[t * windows];
-                for (; j < end; ++j) into[places[j]] += of[j * windows];
-            }
+            add_by_turns<8>(windows, begin, end, places, of, into);
         });
     });
     return dx;

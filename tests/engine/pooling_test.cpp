@@ -84,9 +84,11 @@ TEST_CASE("each window's gradient goes to the first of its largest elements") {
                     for (int64_t i = 0; i < planes * rows * cols; ++i) {
                         state = state * 6364136223846793005u + 1442695040888963407u;
                         const uint64_t kind = (state >> 33) % 17;
-                        x.push_back(kind == 0   ? double(NAN)
+                        const double value = double(int64_t(state >> 40) % 4) - 2;
+                        x.push_back(kind == 0   ? std::copysign(double(NAN), value)
                                     : kind <= 6 ? -std::numeric_limits<double>::infinity()
-                                                : double(int64_t(state >> 40) % 3));
+                                    : kind <= 9 ? -0.0
+                                                : value);
                     }
                     const Tensor t = cast(Tensor::from(x, {1, planes, rows, cols}), dtype);
                     const auto attrs =

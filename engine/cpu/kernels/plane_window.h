@@ -10,75 +10,152 @@
 namespace mercer::MERCER_ISA {
 namespace {
 
-/// Of the line of elements that `load` gives, into places `to`, `to` + step, …
-template <class T, bool named, class Load>
+/// Samples as whole numbers in the same order: −0 as +0, NaN above all. Those are compared in one step.
+template <class T>
+MERCER_INLINE typename Vec<T>::Int rank(Vec<T> v) {
+    using Int = typename Vec<T>::Int;
+    const Int bits = as_int(v + Vec<T>(0)), most(~Format<T>::sign);
+    const Int ordered = bits ^ (shift_right<8 * int(sizeof(T)) - 1>(bits) & most);
+    return select((v == v).template as<typename Int::Scalar>(), ordered, most);
+}
+/// Of each lane the highest rank and whose it is; in memory ranks have the place of samples.
+template <class T>
+struct Highest {
+    using V = Vec<T>;
+    using Int = typename V::Int;
+    Int top, name;
+    static MERCER_INLINE Highest load(const T* tops, const cpu::NameOf<T>* names, int64_t at) {
+        return {as_int(V::load(tops + at)), Int::load(names + at)};
+    }
+    MERCER_INLINE void store(T* tops, cpu::NameOf<T>* names, int64_t at) const {
+        as_float(top).store(tops + at);
+        name.store(names + at);
+    }
+    /// Of equals the first stays.
+    MERCER_INLINE void meet(const Highest& later) {
+        name = select(later.top > top, later.name, name);
+        top = maximum(top, later.top);
+    }
+};
+template <class T, bool named>
+using LineLargest = std::conditional_t<named, Highest<T>, Largest<T, false>>;
+
+/// Of n lines of elements, load(i, line), each window's largest to put(window, line, largest). More than one, for a step
+/// has to wait for the one before in its line.
+template <class L, int n, class T, class Load, class Put>
 MERCER_INLINE void line_windows(const cpu::ConvolutionAxis& a, const cpu::WindowRoom<T>& room,
-                                int64_t to, int64_t step, Load load) {
-    using L = Largest<T, named>;
+                                Load load, Put put) {
     constexpr int64_t w = Vec<T>::lanes;
     const int64_t k = a.kernel, last = a.in - 1;
-    L end = load(last);
-    end.store(room.ends, room.end_names, last * w);
-    for (int64_t i = last, place = (last + a.before) % k; i-- > 0;) {
-        L l = load(i);
-        if (place-- == 0)
-            place = k - 1;
-        else
-            l.meet(end);
-        end = l;
-        end.store(room.ends, room.end_names, i * w);
+    T* const ends = room.ends;
+    cpu::NameOf<T>* const names = room.end_names;
+    L l[n], met[n];
+    for (int64_t i = last, block = last + 1; i >= 0; --i) {
+        const bool end = i < block;  // of a block, which begins at `block`
+        if (end) block = i - (i + a.before) % k;
+        MERCER_UNROLL for (int j = 0; j < n; ++j) {
+            l[j] = load(i, j);
+            if (!end) l[j].meet(met[j]);
+            met[j] = l[j];
+            met[j].store(ends, names, (i * n + j) * w);
+        }
     }
-    L begin = load(0);
-    int64_t i = 1, place = (1 + a.before) % k, next = k - a.before;  // the next block's first
-    for (int64_t o = 0, low = -a.before; o < a.out; ++o, low += a.stride, to += step) {
+    // Met now: from the beginning of a window's second block, `next`, up to i.
+    int64_t next = k - a.before, i = next;
+    for (int64_t o = 0, low = -a.before; o < a.out; ++o, low += a.stride) {
         const int64_t from = low < 0 ? 0 : low, high = low + k - 1 < last ? low + k - 1 : last;
-        while (next <= low) next += k;
-        for (; i <= high; ++i) {
-            const L l = load(i);
-            if (place == 0)
-                begin = l;
-            else
-                begin.meet(l);
-            if (++place == k) place = 0;
+        while (next <= low) i = next += k;
+        for (; i <= high; ++i) MERCER_UNROLL for (int j = 0; j < n; ++j) {
+                l[j] = load(i, j);
+                if (i == next)
+                    met[j] = l[j];
+                else
+                    met[j].meet(l[j]);
+            }
+        MERCER_UNROLL for (int j = 0; j < n; ++j) {
+            L all = L::load(ends, names, (from * n + j) * w);
+            if (next <= high) all.meet(met[j]);
+            put(o, j, all);
         }
-        L all = begin;
-        if (from < next) {
-            all = L::load(room.ends, room.end_names, from * w);
-            if (next <= high) all.meet(begin);
-        }
-        all.store(room.tops, room.names, to);
     }
 }
+/// body.template run<n>(line) for all lines.
+template <class Body>
+MERCER_INLINE void by_lines(int64_t lines, Body body) {
+    int64_t at = 0;
+    for (; at + cpu::lines_together <= lines; at += cpu::lines_together)
+        body.template run<cpu::lines_together>(at);
+    for (; at < lines; ++at) body.template run<1>(at);
+}
+
+template <class T, bool named>
+struct WindowsAcross {
+    using L = LineLargest<T, named>;
+    const cpu::ConvolutionAxis& across;
+    const cpu::WindowRoom<T>& room;
+    template <int n>
+    MERCER_INLINE void run(int64_t y) const {
+        using V = Vec<T>;
+        constexpr int64_t w = V::lanes;
+        const int64_t first = y * across.in;
+        T* const line = room.tile + first * w;
+        ask(room.soon, y, n);
+        if constexpr (named)
+            for (int64_t i = 0; i < n * across.in * w; i += w)
+                as_float(rank(V::load(line + i))).store(line + i);
+        line_windows<L, n>(
+            across, room,
+            [&](int64_t i, int j) MERCER_STEP {
+                const int64_t at = j * across.in + i;
+                L l;
+                if constexpr (named) {
+                    l.top = as_int(V::load(line + at * w));
+                    l.name = typename V::Int(cpu::NameOf<T>(first + at));
+                } else {
+                    l.top = V::load(line + at * w);
+                }
+                return l;
+            },
+            [&](int64_t o, int j, const L& l)
+                MERCER_STEP { l.store(room.tops, room.names, ((y + j) * across.out + o) * w); });
+    }
+};
+/// In place: what a window is stored over has been met.
+template <class T, bool named>
+struct WindowsDown {
+    using L = LineLargest<T, named>;
+    const cpu::ConvolutionAxis& down;
+    int64_t columns;
+    const cpu::WindowRoom<T>& room;
+    typename Vec<T>::Int begins;  // of planes
+    template <int n>
+    MERCER_INLINE void run(int64_t c) const {
+        const auto at = [&](int64_t i, int j)
+                            MERCER_STEP { return (i * columns + c + j) * Vec<T>::lanes; };
+        line_windows<L, n>(
+            down, room,
+            [&](int64_t i, int j) MERCER_STEP { return L::load(room.tops, room.names, at(i, j)); },
+            [&](int64_t o, int j, const L& l) MERCER_STEP {
+                if constexpr (named)
+                    (begins + l.name).store(room.names + at(o, j));
+                else
+                    l.store(room.tops, room.names, at(o, j));
+            });
+    }
+};
 
 template <class T, bool named>
 void largest_channels(const cpu::ConvolutionAxis* axis, const T* x, const cpu::WindowRoom<T>& room,
                       int64_t kept, T* out) {
-    using V = Vec<T>;
-    using L = Largest<T, named>;
-    constexpr int64_t w = V::lanes;
+    constexpr int64_t w = Vec<T>::lanes;
     const cpu::ConvolutionAxis &down = axis[0], &across = axis[1];
-    const int64_t in = down.in * across.in, row = across.out * w;
+    const int64_t in = down.in * across.in;
     turn_planes(x, in, room.tile);
-    using I = cpu::NameOf<T>;
-    I plane[w];  // where each begins
-    for (int64_t i = 0; i < w; ++i) plane[i] = I(i * in);
-    const auto begins = V::Int::load(plane);
-    for (int64_t y = 0, at = 0; y < down.in; ++y, at += across.in) {
-        ask(room.soon, y, 1);
-        line_windows<T, named>(across, room, y * row, w, [&](int64_t i) MERCER_STEP {
-            L l;
-            l.top = V::load(room.tile + (at + i) * w);
-            if constexpr (named) l.name = begins + typename V::Int(I(at + i));
-            return l;
-        });
-    }
-    // In place: what a window is stored over has been met.
-    for (int64_t c = 0; c < row; c += w)
-        line_windows<T, named>(down, room, c, row, [&](int64_t i) MERCER_STEP {
-            return L::load(room.tops, room.names, i * row + c);
-        });
-    const int64_t outs = down.out * across.out;
-    if (!named) turn_back(room.tops, outs, kept, out);
+    by_lines(down.in, WindowsAcross<T, named>{across, room});
+    cpu::NameOf<T> begins[w];  // where each plane begins
+    for (int64_t i = 0; i < w; ++i) begins[i] = cpu::NameOf<T>(i * in);
+    by_lines(across.out, WindowsDown<T, named>{down, across.out, room, Vec<T>::Int::load(begins)});
+    if (!named) turn_back(room.tops, down.out * across.out, kept, out);
 }
 
 }  // namespace
