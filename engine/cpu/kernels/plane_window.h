@@ -15,7 +15,7 @@ template <class T>
 MERCER_INLINE typename Vec<T>::Int rank(Vec<T> v) {
     using Int = typename Vec<T>::Int;
     const Int bits = as_int(v + Vec<T>(0)), most(~Format<T>::sign);
-    const Int ordered = bits ^ (shift_right<8 * int(sizeof(T)) - 1>(bits) & most);
+    const Int ordered = select(Int(0) > bits, bits ^ most, bits);
     return select((v == v).template as<typename Int::Scalar>(), ordered, most);
 }
 /// Of each lane the highest rank and whose it is; in memory ranks have the place of samples.
