@@ -21,7 +21,7 @@ void show(std::string& text, const T& part) {
     } else if constexpr (std::integral<T>) {
         text += std::to_string(part);
     } else if constexpr (requires { part.dtype(), part.shape(); }) {
-        text += to_string(part.dtype(), part.shape());
+        text += part.defined() ? to_string(part.dtype(), part.shape()) : "undefined";
     } else if constexpr (requires { name_of(part); }) {
         text += name_of(part);
     } else {
@@ -31,7 +31,7 @@ void show(std::string& text, const T& part) {
 }  // namespace detail
 
 /// The parts one after another: text; numbers, in as few digits as tell them from their neighbours (0.1, 1e-09, inf);
-/// dtypes and what else has a name; shapes, "(2,3)"; of a tensor both, "f32(2,3)".
+/// dtypes and what else has a name; shapes, "(2,3)"; of a tensor both, "f32(2,3)", or "undefined".
 template <class... Parts>
 std::string shown(const Parts&... parts) {
     std::string text;

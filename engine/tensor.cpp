@@ -172,7 +172,13 @@ void Tensor::before_write() {
     if (is_expanded())
         throw InPlaceError("write", "several indices of this expanded view ", shape_,
                            " share one element; write to its clone()");
-    storage_->version.fetch_add(1, std::memory_order_relaxed);
+    held().version.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Tensor::refuse_undefined(const char* operation) {
+    throw ValueError(operation ? operation : OperationScope::current(),
+                     "an operand is undefined, a Tensor() that was given no value; "
+                     "give it one, such as Tensor::zeros(…)");
 }
 
 double Tensor::item_as_double() const {
@@ -212,6 +218,7 @@ std::string Tensor::to_string() const {
 }
 
 Tensor Tensor::view(const Shape& shape, const Strides& strides, int64_t offset) const {
+    require_defined(nullptr);
     Tensor t = *this;
     t.shape_ = shape;
     t.strides_ = strides;
@@ -219,7 +226,10 @@ Tensor Tensor::view(const Shape& shape, const Strides& strides, int64_t offset) 
     return t;
 }
 
-Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
+Tensor Tensor::contiguous() const {
+    require_defined(nullptr);
+    return is_contiguous() ? *this : clone();
+}
 
 Tensor Tensor::clone() const {
     const CalledAs called(OperationScope::current("clone"));

@@ -15,7 +15,7 @@ namespace mercer {
 
 class MERCER_API Tensor {
 public:
-    /// No tensor at all; only defined() may be asked of it.
+    /// No tensor at all: operations refuse it (ValueError) but for operands that may be absent.
     Tensor() = default;
 
     // ---- making one -------------------------------------------------------------------------
@@ -68,7 +68,7 @@ public:
     int64_t size(int axis) const;
     int64_t count() const { return mercer::count(shape_); }
     DType dtype() const { return dtype_; }
-    Device device() const { return storage_->device; }
+    Device device() const { return held().device; }
     bool is_contiguous() const;
     /// Whether an axis repeats its elements (stride 0).
     bool is_expanded() const;
@@ -115,16 +115,27 @@ public:
 
     // ---- for the engine ---------------------------------------------------------------------
     void* raw() const {
-        return static_cast<char*>(storage_->data) + offset_ * int64_t(size_of(dtype_));
+        return static_cast<char*>(held().data) + offset_ * int64_t(size_of(dtype_));
     }
     int64_t offset() const { return offset_; }
     const StorageRef& storage() const { return storage_; }
-    uint32_t version() const { return storage_->version.load(std::memory_order_relaxed); }
+    uint32_t version() const { return held().version.load(std::memory_order_relaxed); }
     void before_write();
+    /// ValueError naming the operation unless defined().
+    void require_defined(const char* operation) const {
+        if (!storage_) [[unlikely]]
+            refuse_undefined(operation);
+    }
 
 private:
     static Tensor copy_of(const void* data, int64_t n, const Shape& shape, DType dtype);
     void require_dtype(DType wanted) const;
+    [[noreturn]] static void refuse_undefined(const char* operation);
+    /// Whatever reads elements comes here: an operand that is no tensor at all is found at the latest here.
+    Storage& held() const {
+        require_defined(nullptr);
+        return *storage_.operator->();
+    }
     double item_as_double() const;
 
     StorageRef storage_;

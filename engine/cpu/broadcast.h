@@ -12,7 +12,10 @@ namespace mercer::cpu {
 inline Tensor run_broadcast(const char* operation, PointwiseFn kernel, int cost, DType dtype,
                             std::initializer_list<const Tensor*> in) {
     Shape shape = (*in.begin())->shape();
-    for (const Tensor* t : in) shape = broadcast_shape(operation, shape, t->shape());
+    for (const Tensor* t : in) {
+        t->require_defined(operation);
+        shape = broadcast_shape(operation, shape, t->shape());
+    }
     std::array<Strides, Walk::max_operands> strides;
     size_t n = 0;
     for (const Tensor* t : in)

@@ -24,6 +24,7 @@ Tensor Where::forward(const Attrs&, std::span<const Tensor> x) {
 
 Tensor Cast::forward(const Attrs& attrs, std::span<const Tensor> x) {
     const OperationScope scope(name, x);
+    x[0].require_defined(name);
     if (attrs.from == attrs.to) return x[0];
     Tensor out = Tensor::empty(x[0].shape(), attrs.to);
     cpu::convert(out, x[0]);

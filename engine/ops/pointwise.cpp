@@ -25,6 +25,7 @@ cpu::PointwiseFn forward_for(const PointwiseOp& op, DType dtype) {
 }
 
 Shape common_shape(const PointwiseOp& op, std::span<const Tensor* const> x) {
+    for (const Tensor* t : x) t->require_defined(op.name);
     Shape shape = x[0]->shape();
     for (size_t k = 1; k < x.size(); ++k) {
         if (x[k]->dtype() != x[0]->dtype()) require_same_dtype(op.name, *x[0], *x[k]);
