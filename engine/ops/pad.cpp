@@ -1,45 +1,107 @@
 #include "engine/ops/pad.h"
 
+#include "engine/cpu/caches.h"
 #include "engine/cpu/copy.h"
 #include "engine/error.h"
 #include "engine/operation.h"
 #include "engine/ops/require.h"
+#include "engine/parallel.h"
 
 namespace mercer {
 
-void copy_with_borders(const Tensor& out, const Tensor& x, const Shape& before, PadMode mode,
-                       const Tensor& border) {
-    // The inside first; then, axis by axis, what is before and after it, from what is there.
-    const bool constant = mode == PadMode::constant;
-    const Strides strides = out.strides();
-    Shape box = x.shape();
-    int64_t begin = out.offset();
-    for (int a = 0; a < out.rank(); ++a) begin += before[a] * strides[a];
-    cpu::copy(out.view(box, strides, begin), x);
-    for (int a = 0; a < out.rank(); ++a) {
-        const int64_t n = box[a], step = strides[a], after = out.size(a) - before[a] - n;
-        // [to, to + size) of the axis from source, source + by, …; 0 is where the inside begins.
+namespace {
+
+/// A box within `out` that grows, axis by axis, by what is before and after it there.
+struct Box {
+    const Tensor& out;
+    Shape shape;
+    int64_t begin;
+    const Tensor& border;  // of PadMode::constant
+
+    /// By `before` elements and up to the axis' end, from what is there.
+    void grow(int a, int64_t before, PadMode mode) {
+        const Strides& strides = out.strides();
+        const bool constant = mode == PadMode::constant;
+        const int64_t n = shape[a], step = strides[a], after = out.size(a) - before - n;
+        // [to, to + size) of the axis from source, source + by, …; 0 is where the box begins.
         const auto slab = [&](int64_t to, int64_t size, int64_t source, int64_t by) {
             Strides from = constant ? Strides::filled(out.rank(), 0) : strides;
             from[a] *= by;
-            box[a] = size;
-            if (count(box) == 0) return;
+            shape[a] = size;
+            if (count(shape) == 0) return;
             const Tensor& of = constant ? border : out;
-            cpu::copy(out.view(box, strides, begin + to * step),
-                      of.view(box, from, constant ? border.offset() : begin + source * step));
+            cpu::copy(out.view(shape, strides, begin + to * step),
+                      of.view(shape, from, constant ? border.offset() : begin + source * step));
         };
         if (mode == PadMode::circular) {
-            for (int64_t done = 0, size; (size = std::min(n, before[a] - done)) > 0; done += size)
+            for (int64_t done = 0, size; (size = std::min(n, before - done)) > 0; done += size)
                 slab(-done - size, size, n - done - size, 1);
             for (int64_t done = 0, size; (size = std::min(n, after - done)) > 0; done += size)
                 slab(n + done, size, done, 1);
         } else {
             const bool mirror = mode == PadMode::reflect;
-            slab(-before[a], before[a], mirror ? before[a] : 0, -mirror);
+            slab(-before, before, mirror ? before : 0, -mirror);
             slab(n, after, mirror ? n - 2 : n - 1, -mirror);
         }
-        box[a] = out.size(a);
-        begin -= before[a] * step;
+        shape[a] = out.size(a);
+        begin -= before * step;
+    }
+};
+
+/// How many of the first axes are without borders and one run of x.
+int axes_in_one(const Tensor& out, const Tensor& x) {
+    int n = 0;
+    while (n < x.rank() && out.size(n) == x.size(n) &&
+           (n == 0 || x.strides()[n - 1] == x.strides()[n] * x.size(n)))
+        ++n;
+    return n;
+}
+/// `of`, sizes or strides, with `first` for the first axes, or without them if it is none.
+Dims in_one(const Dims& of, int axes, Dims first) {
+    return joined(first, of.part(axes, of.rank()));
+}
+
+}  // namespace
+
+void copy_with_borders(const Tensor& out, const Tensor& x, const Shape& before, PadMode mode,
+                       const Tensor& border) {
+    if (const int axes = axes_in_one(out, x);
+        axes > 1 || (axes == 1 && x.rank() > 1 && x.size(0) == 1)) {
+        const int64_t n = count(x.shape().part(0, axes));
+        const bool kept = n != 1 || axes == x.rank();
+        const auto merged = [&](const Tensor& t) {
+            return t.view(in_one(t.shape(), axes, kept ? Dims{n} : Dims{}),
+                          in_one(t.strides(), axes, kept ? Dims{t.strides()[axes - 1]} : Dims{}),
+                          t.offset());
+        };
+        return copy_with_borders(merged(out), merged(x),
+                                 in_one(before, axes, kept ? Dims{0} : Dims{}), mode, border);
+    }
+    const int rank = out.rank(), last = rank - 1;
+    const int64_t size = int64_t(size_of(out.dtype())), rows = rank > 0 ? x.size(0) : 1;
+    const auto shares_lines = [&](int64_t n) { return n * size % 64 != 0; };
+    int64_t block = rows;
+    // Borders that share cache lines with the inside come block by block, while those are in cache.
+    if (last > 0 && out.count() > 0 && rows > 0 && out.size(last) != x.size(last) &&
+        (shares_lines(before[last]) || shares_lines(x.size(last)) || shares_lines(out.size(last))))
+        block = std::clamp<int64_t>(cpu::caches().l2 / 2 / (out.strides()[0] * size), 1, rows);
+    int64_t begin = out.offset();
+    for (int a = 0; a < rank; ++a) begin += before[a] * out.strides()[a];
+    // The inside first; then, axis by axis, what is before and after it; the first axis at last, which all blocks share.
+    parallel_each(rows > 0 ? (rows + block - 1) / block : 1, 1, [&](int64_t i) {
+        const int64_t first = i * block;
+        Box box{out, x.shape(), begin, border};
+        if (rank > 0)
+            box.shape[0] = std::min(block, rows - first), box.begin += first * out.strides()[0];
+        cpu::copy(
+            out.view(box.shape, out.strides(), box.begin),
+            x.view(box.shape, x.strides(), x.offset() + (rank > 0 ? first * x.strides()[0] : 0)));
+        for (int a = 1; a < rank; ++a) box.grow(a, before[a], mode);
+    });
+    if (rank > 0) {
+        Box box{out, joined({rows}, out.shape().part(1, rank)), begin, border};
+        for (int a = 1; a < rank; ++a) box.begin -= before[a] * out.strides()[a];
+        box.grow(0, before[0], mode);
     }
 }
 

@@ -3,7 +3,9 @@
 
 #include "engine/cpu/caches.h"
 #include "engine/functions.h"
+#include "engine/isa.h"
 #include "engine/parallel.h"
+#include "tests/support/bits.h"
 #include "tests/support/restore.h"
 
 using namespace mercer;
@@ -82,4 +84,83 @@ TEST_CASE("parts without rows, and rows without parts") {
     CHECK(concat({Tensor::zeros({4, 0}), Tensor::zeros({4, 0})}, 1).shape() == Shape{4, 0});
     CHECK(unslice(Tensor::zeros({0, 2}), {0, 5}, 1, 0, 2).shape() == Shape{0, 5});
     CHECK(max(abs(unslice(Tensor::zeros({3, 0}), {3, 5}, 1, 0, 2))).item<float>() == 0);
+}
+
+TEST_CASE("runs that lie otherwise in their lines than their sources") {
+    const Restore restore;
+    const auto check_rows = [](DType dtype) {
+        for (const int64_t columns : {65, 129, 130, 257, 700})
+            for (const int64_t shift : {1, 3, 15, 16, 33}) {
+                const Tensor x =
+                    cast(reshape(Tensor::arange(3 * columns, DType::f64), {3, columns}), dtype);
+                std::vector<int64_t> from;
+                for (int64_t j = 0; j < columns; ++j)
+                    from.push_back((j + columns - shift) % columns);
+                CHECK(difference(roll(x, shift, 1), index_select(x, Tensor::from(from), 1)) == "");
+            }
+    };
+    for (Isa isa : available_isas()) {
+        set_isa(isa);
+        for (DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64}) check_rows(dtype);
+    }
+}
+
+TEST_CASE("borders, block by block or at once, are what their axis' indices say") {
+    const Restore restore;
+    const auto place = [](int64_t i, int64_t n, PadMode mode) {
+        if (mode == PadMode::circular) return ((i % n) + n) % n;
+        if (mode == PadMode::edge) return std::clamp<int64_t>(i, 0, n - 1);
+        return i < 0 ? -i : i >= n ? 2 * n - 2 - i : i;
+    };
+    const auto check_pad = [&](const Tensor& x, const std::vector<int64_t>& before,
+                               const std::vector<int64_t>& after) {
+        for (PadMode mode : {PadMode::reflect, PadMode::edge, PadMode::circular}) {
+            Tensor y = x;
+            for (int a = 0; a < x.rank(); ++a) {
+                std::vector<int64_t> from;
+                for (int64_t i = -before[size_t(a)]; i < x.size(a) + after[size_t(a)]; ++i)
+                    from.push_back(place(i, x.size(a), mode));
+                y = index_select(y, Tensor::from(from), a);
+            }
+            CAPTURE(to_string(x.shape()));
+            CHECK(difference(pad(x, before, after, mode), y) == "");
+        }
+        // Zeros: those of the inside are ones.
+        const Tensor z = pad(x, before, after, PadMode::constant, -1);
+        const std::vector<int64_t> none(before.size(), 0);
+        Tensor inside = z;
+        for (int a = 0; a < x.rank(); ++a)
+            inside = slice(inside, a, before[size_t(a)], before[size_t(a)] + x.size(a));
+        CHECK(difference(inside, x) == "");
+        CHECK(sum(cast(equal(z, -1), DType::f64)).item<double>() == double(z.count() - x.count()));
+    };
+    const auto numbers_of = [](const Shape& shape) {
+        return cast(reshape(Tensor::arange(count(shape), DType::f64), shape), DType::f32);
+    };
+    const int64_t many = cpu::caches().l2 / 1024;
+    for (const int threads : {1, 2}) {
+        set_thread_count(threads);
+        const Tensor planes = numbers_of({3, many, 17, 16}), one = numbers_of({1, 4 * many, 60});
+        check_pad(planes, {0, 0, 1, 1}, {0, 0, 1, 1});
+        check_pad(planes, {0, 0, 3, 0}, {0, 0, 0, 2});
+        check_pad(planes, {1, 0, 0, 1}, {2, 0, 0, 0});
+        check_pad(planes, {0, 2, 1, 1}, {0, 0, 1, 1});
+        check_pad(planes, {0, 0, 16, 0}, {0, 0, 0, 0});
+        check_pad(transpose(planes), {0, 0, 2, 1}, {0, 0, 0, 1});
+        check_pad(slice(planes, 1, 1, many), {0, 0, 1, 1}, {0, 0, 1, 1});
+        check_pad(slice(planes, 3, 0, 16, 2), {0, 0, 1, 1}, {0, 1, 1, 1});
+        check_pad(broadcast_to(slice(planes, 0, 1, 2), planes.shape()), {0, 0, 1, 1}, {0, 0, 1, 1});
+        check_pad(one, {0, 1, 1}, {0, 1, 1});
+        check_pad(one, {0, 0, 5}, {0, 0, 7});
+        check_pad(reshape(one, {4 * many, 60}), {3, 1}, {1, 2});
+        check_pad(reshape(one, {240 * many}), {9}, {1});
+        check_pad(slice(planes, 3, 0, 1), {0, 0, 1, 0}, {0, 0, 1, 0});
+        check_pad(cast(one, DType::i32), {0, 1, 1}, {0, 1, 1});
+    }
+    CHECK(
+        pad(Tensor::zeros({2, 0, 3}), std::vector<int64_t>{0, 1, 1}, std::vector<int64_t>{0, 1, 0})
+            .shape() == Shape{2, 2, 4});
+    CHECK(pad(Tensor::zeros({0, 3}), std::vector<int64_t>{0, 1}, std::vector<int64_t>{2, 0})
+              .shape() == Shape{2, 4});
+    CHECK(pad(Tensor::scalar(5), {}, {}).item<float>() == 5);
 }

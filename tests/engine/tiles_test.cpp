@@ -106,7 +106,7 @@ TEST_CASE("rows whose numbers lie far apart have the bits of columns, which look
         for (const int64_t n : {40, 64, 100, 2100}) {
             // A low number at one place of each row, and none in every third.
             const int64_t rows = 3 * int64_t(lows.size());
-            Tensor x = cast(maximum(randn({1, 2}, {rows, n}), -3.0), DType::f64);
+            Tensor x = cast(randn({1, 2}, {rows, n}), DType::f64);
             for (int64_t r = 0; r < rows; ++r)
                 if (r % 3)
                     x.mutable_data<double>()[r * n + (r % 3 == 1 ? 7 : n - 1)] =
