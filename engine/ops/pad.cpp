@@ -48,43 +48,28 @@ struct Box {
     }
 };
 
-/// How many of the first axes are without borders and one run of x.
-int axes_in_one(const Tensor& out, const Tensor& x) {
-    int n = 0;
-    while (n < x.rank() && out.size(n) == x.size(n) &&
-           (n == 0 || x.strides()[n - 1] == x.strides()[n] * x.size(n)))
-        ++n;
-    return n;
-}
-/// `of`, sizes or strides, with `first` for the first axes, or without them if it is none.
-Dims in_one(const Dims& of, int axes, Dims first) {
-    return joined(first, of.part(axes, of.rank()));
-}
-
 }  // namespace
 
 void copy_with_borders(const Tensor& out, const Tensor& x, const Shape& before, PadMode mode,
                        const Tensor& border) {
-    if (const int axes = axes_in_one(out, x);
-        axes > 1 || (axes == 1 && x.rank() > 1 && x.size(0) == 1)) {
-        const int64_t n = count(x.shape().part(0, axes));
-        const bool kept = n != 1 || axes == x.rank();
-        const auto merged = [&](const Tensor& t) {
-            return t.view(in_one(t.shape(), axes, kept ? Dims{n} : Dims{}),
-                          in_one(t.strides(), axes, kept ? Dims{t.strides()[axes - 1]} : Dims{}),
-                          t.offset());
-        };
-        return copy_with_borders(merged(out), merged(x),
-                                 in_one(before, axes, kept ? Dims{0} : Dims{}), mode, border);
-    }
     const int rank = out.rank(), last = rank - 1;
-    const int64_t size = int64_t(size_of(out.dtype())), rows = rank > 0 ? x.size(0) : 1;
+    const int64_t size = int64_t(size_of(out.dtype())), rows = rank > 0 ? x.size(0) : 1,
+                  in_cache = cpu::caches().l2 / 2;
+    if (rank > 1 && out.size(0) == rows && out.strides()[0] * size > in_cache) {
+        const auto part = [&](const Tensor& t, int64_t i) {
+            return t.view(t.shape().part(1, rank), t.strides().part(1, rank),
+                          t.offset() + i * t.strides()[0]);
+        };
+        for (int64_t i = 0; i < rows; ++i)
+            copy_with_borders(part(out, i), part(x, i), before.part(1, rank), mode, border);
+        return;
+    }
     const auto shares_lines = [&](int64_t n) { return n * size % 64 != 0; };
     int64_t block = rows;
     // Borders that share cache lines with the inside come block by block, while those are in cache.
     if (last > 0 && out.count() > 0 && rows > 0 && out.size(last) != x.size(last) &&
         (shares_lines(before[last]) || shares_lines(x.size(last)) || shares_lines(out.size(last))))
-        block = std::clamp<int64_t>(cpu::caches().l2 / 2 / (out.strides()[0] * size), 1, rows);
+        block = std::clamp<int64_t>(in_cache / (out.strides()[0] * size), 1, rows);
     int64_t begin = out.offset();
     for (int a = 0; a < rank; ++a) begin += before[a] * out.strides()[a];
     // The inside first; then, axis by axis, what is before and after it; the first axis at last, which all blocks share.
