@@ -13,10 +13,7 @@ void Where::vjp(Vjp<X>& c) {
     if (c.wants(2)) c.give(2, sum_to(where(mask, zero, c.g()), c.in_shape(2)));
 }
 
-template <class X>
-void Cast::vjp(Vjp<X>& c) {
-    c.give(0, cast(c.g(), gradient_dtype(c.template attrs<Attrs>().from)));
-}
+MERCER_VJP(Cast, c.give(0, cast(c.g(), gradient_dtype(a.from))))
 
 MERCER_VALUE where(const Tensor& mask, const MERCER_VALUE& a, const MERCER_VALUE& b) {
     return perform<Where>({}, mask, a, b);

@@ -5,16 +5,8 @@
 
 namespace mercer {
 
-template <class X>
-void Gather::vjp(Vjp<X>& c) {
-    const int axis = c.template attrs<Attrs>().axis;
-    c.give(0, scatter_add(c.g(), c.value(1), axis, c.in_shape(0)[axis]));
-}
-
-template <class X>
-void ScatterAdd::vjp(Vjp<X>& c) {
-    c.give(0, gather(c.g(), c.value(1), c.template attrs<Attrs>().axis));
-}
+MERCER_VJP(Gather, c.give(0, scatter_add(c.g(), c.value(1), a.axis, c.in_shape(0)[a.axis])))
+MERCER_VJP(ScatterAdd, c.give(0, gather(c.g(), c.value(1), a.axis)))
 
 template <class X>
 void Scatter::vjp(Vjp<X>& c) {

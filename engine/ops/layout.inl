@@ -5,10 +5,9 @@
 
 namespace mercer {
 
-template <class X>
-void Reshape::vjp(Vjp<X>& c) {
-    c.give(0, reshape(c.g(), c.in_shape(0)));
-}
+MERCER_VJP(Reshape, c.give(0, reshape(c.g(), c.in_shape(0))))
+MERCER_VJP(BroadcastTo, c.give(0, sum_to(c.g(), c.in_shape(0))))
+MERCER_VJP(SumTo, c.give(0, broadcast_to(c.g(), c.in_shape(0))))
 
 template <class X>
 void Permute::vjp(Vjp<X>& c) {
@@ -16,16 +15,6 @@ void Permute::vjp(Vjp<X>& c) {
     int inverse[Dims::max_rank];
     for (int k = 0; k < attrs.rank; ++k) inverse[attrs.axes[k]] = k;
     c.give(0, permute(c.g(), std::span<const int>(inverse, size_t(attrs.rank))));
-}
-
-template <class X>
-void BroadcastTo::vjp(Vjp<X>& c) {
-    c.give(0, sum_to(c.g(), c.in_shape(0)));
-}
-
-template <class X>
-void SumTo::vjp(Vjp<X>& c) {
-    c.give(0, broadcast_to(c.g(), c.in_shape(0)));
 }
 
 MERCER_VALUE reshape(const MERCER_VALUE& x, const Shape& shape) { return perform<Reshape>({shape}, x); }

@@ -125,11 +125,12 @@ struct AxisAttrs {
     static Result forward(const Attrs&, std::span<const Tensor> x); \
     template <class X>                                              \
     static void vjp(Vjp<X>& c);
-/// The vjp of one whose derivative is that of another as well: a call of what they share.
-#define MERCER_SHARED_VJP(Name, ...) \
-    template <class X>               \
-    void Name::vjp(Vjp<X>& c) {      \
-        __VA_ARGS__;                 \
+/// The vjp of one whose derivative is one expression of c and of the attributes a, or a call of what several share.
+#define MERCER_VJP(Name, ...)                                        \
+    template <class X>                                               \
+    void Name::vjp(Vjp<X>& c) {                                      \
+        [[maybe_unused]] const Attrs& a = c.template attrs<Attrs>(); \
+        __VA_ARGS__;                                                 \
     }
 
 }  // namespace mercer

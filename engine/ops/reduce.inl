@@ -16,16 +16,8 @@ X spread(Vjp<X>& c) {
     return broadcast_to(reshape(c.g(), kept_shape(c.in_shape(0), axes)), c.in_shape(0));
 }
 
-template <class X>
-void Sum::vjp(Vjp<X>& c) {
-    c.give(0, spread(c));
-}
-
-template <class X>
-void Mean::vjp(Vjp<X>& c) {
-    c.give(0, spread(c) * (1.0 / double(reduced_count(c.in_shape(0),
-                                                      c.template attrs<ReduceAttrs>().axes))));
-}
+MERCER_VJP(Sum, c.give(0, spread(c)))
+MERCER_VJP(Mean, c.give(0, spread(c) * (1.0 / double(reduced_count(c.in_shape(0), a.axes)))))
 
 /// Equal extrema share: g · [x = y] / #[x = y]; of a row whose extremum is NaN, its NaNs.
 template <class X>
@@ -38,8 +30,8 @@ void extremum_vjp(Vjp<X>& c) {
     c.give(0, where(hit, share, X(Tensor::zeros({}, c.dtype()))));
 }
 
-MERCER_SHARED_VJP(Max, extremum_vjp(c))
-MERCER_SHARED_VJP(Min, extremum_vjp(c))
+MERCER_VJP(Max, extremum_vjp(c))
+MERCER_VJP(Min, extremum_vjp(c))
 
 /// dx_j = g · Π_{k<j} x_k · Π_{k>j} x_k over the reduced axes as one line: no division, so zeros are no exception.
 template <class X>

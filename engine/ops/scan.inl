@@ -15,11 +15,7 @@ X delayed(const X& x, int axis, bool reverse) {
     return n == 0 ? x : unslice(slice(x, axis, 1 - first, n - first), x.shape(), axis, first, 1);
 }
 
-template <class X>
-void Cumsum::vjp(Vjp<X>& c) {
-    const Attrs& a = c.template attrs<Attrs>();
-    c.give(0, cumsum(c.g(), a.axis, a.exclusive, !a.reverse));
-}
+MERCER_VJP(Cumsum, c.give(0, cumsum(c.g(), a.axis, a.exclusive, !a.reverse)))
 
 /// With y_t = Π_{k≤t} x_k: dx_j = (Π_{k<j} x_k) · r_j, where r_j = g_j + x_{j+1} r_{j+1}; no division, so zeros are
 /// no exception. An exclusive product is an inclusive one, delayed.
@@ -33,8 +29,8 @@ void Cumprod::vjp(Vjp<X>& c) {
 }
 
 /// What an extremum gets goes to the element that it was.
-MERCER_SHARED_VJP(Cummax, give_back(c, c.template attrs<Attrs>().axis))
-MERCER_SHARED_VJP(Cummin, give_back(c, c.template attrs<Attrs>().axis))
+MERCER_VJP(Cummax, give_back(c, a.axis))
+MERCER_VJP(Cummin, give_back(c, a.axis))
 
 /// λ_t = g_t + a_{t+1} λ_{t+1}; db = λ, da_t = λ_t h_{t−1}
 template <class X>

@@ -37,8 +37,8 @@ void segment_extremum_vjp(Vjp<X>& c) {
     c.give(0, where(hit, index_select(share, ids, 0), X(Tensor::zeros({}, c.dtype()))));
 }
 
-MERCER_SHARED_VJP(SegmentMax, segment_extremum_vjp(c))
-MERCER_SHARED_VJP(SegmentMin, segment_extremum_vjp(c))
+MERCER_VJP(SegmentMax, segment_extremum_vjp(c))
+MERCER_VJP(SegmentMin, segment_extremum_vjp(c))
 
 template <class X>
 void SegmentSoftmax::vjp(Vjp<X>& c) {

@@ -7,11 +7,7 @@
 
 namespace mercer {
 
-template <class X>
-void Slice::vjp(Vjp<X>& c) {
-    const Attrs& a = c.template attrs<Attrs>();
-    c.give(0, unslice(c.g(), c.in_shape(0), a.axis, a.begin, a.step));
-}
+MERCER_VJP(Slice, c.give(0, unslice(c.g(), c.in_shape(0), a.axis, a.begin, a.step)))
 
 template <class X>
 void Unslice::vjp(Vjp<X>& c) {

@@ -5,8 +5,8 @@
 
 namespace mercer {
 
-MERCER_SHARED_VJP(Sort, give_back(c, c.template attrs<Attrs>().axis))
-MERCER_SHARED_VJP(TopK, give_back(c, c.template attrs<Attrs>().axis))
+MERCER_VJP(Sort, give_back(c, a.axis))
+MERCER_VJP(TopK, give_back(c, a.axis))
 
 std::pair<MERCER_VALUE, Tensor> sort(const MERCER_VALUE& x, int axis, bool descending) {
     return with_indices(perform_along<Sort>(axis, x, descending));
