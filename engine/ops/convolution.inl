@@ -5,27 +5,19 @@
 
 namespace mercer {
 
-/// The cotangent of a bias: over the batch and both spatial axes.
-template <class X>
-X bias_cotangent(const X& g) {
-    return sum(sum(g, {2, 3}), {0});
+/// x's by the adjoint; w's from the two in the order in which Conv2d meets them; a bias' over the batch and both spatial axes.
+template <class Adjoint, class X>
+void convolution_vjp(Vjp<X>& c, const ConvolutionAttrs& attrs, bool transposed) {
+    const X g = c.g();
+    if (c.wants(0)) c.give(0, perform<Adjoint>(attrs, g, c.in(1), X()));
+    if (c.wants(1))
+        c.give(1, transposed ? perform<Conv2dWeights>(attrs, g, c.in(0))
+                             : perform<Conv2dWeights>(attrs, c.in(0), g));
+    if (c.wants(2)) c.give(2, sum(sum(g, {2, 3}), {0}));
 }
 
-template <class X>
-void Conv2d::vjp(Vjp<X>& c) {
-    const Attrs& attrs = c.template attrs<Attrs>();
-    if (c.wants(0)) c.give(0, perform<ConvTranspose2d>(attrs, c.g(), c.in(1), X()));
-    if (c.wants(1)) c.give(1, perform<Conv2dWeights>(attrs, c.in(0), c.g()));
-    if (c.wants(2)) c.give(2, bias_cotangent(c.g()));
-}
-
-template <class X>
-void ConvTranspose2d::vjp(Vjp<X>& c) {
-    const Attrs& attrs = c.template attrs<Attrs>();
-    if (c.wants(0)) c.give(0, perform<Conv2d>(attrs, c.g(), c.in(1), X()));
-    if (c.wants(1)) c.give(1, perform<Conv2dWeights>(attrs, c.g(), c.in(0)));
-    if (c.wants(2)) c.give(2, bias_cotangent(c.g()));
-}
+MERCER_VJP(Conv2d, convolution_vjp<ConvTranspose2d>(c, a, false))
+MERCER_VJP(ConvTranspose2d, convolution_vjp<Conv2d>(c, a, true))
 
 template <class X>
 void Conv2dWeights::vjp(Vjp<X>& c) {
