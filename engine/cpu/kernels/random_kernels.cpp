@@ -22,19 +22,16 @@ MERCER_INLINE void words_of(uint32_t* words, int64_t index, uint64_t seed, uint6
 }
 
 // A register of the sequence's numbers in [0, 1), exactly: two parts that a float holds.
-MERCER_INLINE Vec<float> unit(const uint32_t* words, float) {
-    Vec<int32_t> w;
+template <class T>
+MERCER_INLINE Vec<T> unit(const uint32_t* words) {
+    using Word = typename IntOf<T>::type;
+    constexpr bool wide = sizeof(T) == 8;
+    Vec<Word> w;
     __builtin_memcpy(&w, words, sizeof w);
-    const Vec<float> high = to_float(shift_right_logical<20>(w)),
-                     low = to_float(shift_right_logical<8>(w) & Vec<int32_t>(0xfff));
-    return fma(high, Vec<float>(0x1p-12f), low * Vec<float>(0x1p-24f));
-}
-MERCER_INLINE Vec<double> unit(const uint32_t* words, double) {
-    Vec<int64_t> w;
-    __builtin_memcpy(&w, words, sizeof w);
-    const Vec<double> high = to_float(shift_right_logical<38>(w)),
-                      low = to_float(shift_right_logical<11>(w) & Vec<int64_t>(0x7ffffff));
-    return fma(high, Vec<double>(0x1p-26), low * Vec<double>(0x1p-53));
+    const Vec<T> high = to_float(shift_right_logical < wide ? 38 : 20 > (w)),
+                 low = to_float(
+                     shift_right_logical < wide ? 11 : 8 > (w)&Vec<Word>(wide ? 0x7ffffff : 0xfff));
+    return fma(high, Vec<T>(wide ? 0x1p-26 : 0x1p-12), low * Vec<T>(wide ? 0x1p-53 : 0x1p-24));
 }
 
 // Uniforms of one block of `block` elements in [0, 1).
@@ -43,7 +40,7 @@ void unit_block(T* u, int64_t index, uint64_t seed, uint64_t stream) {
     constexpr int words = int(sizeof(T)) / 4;
     alignas(64) uint32_t word[block * words];
     words_of<block * words>(word, index, seed, stream);
-    for (int i = 0; i < block; i += Vec<T>::lanes) unit(word + i * words, T(0)).store(u + i);
+    for (int i = 0; i < block; i += Vec<T>::lanes) unit<T>(word + i * words).store(u + i);
 }
 
 template <class T, class Fill>
