@@ -55,7 +55,7 @@ void copy_with_borders(const Tensor& out, const Tensor& x, const Shape& before, 
     const int rank = out.rank(), last = rank - 1;
     const int64_t size = int64_t(size_of(out.dtype())), rows = rank > 0 ? x.size(0) : 1,
                   in_cache = cpu::caches().l2 / 2;
-    if (rank > 1 && out.size(0) == rows && out.strides()[0] * size > in_cache) {
+    if (rank > 1 && out.size(0) == rows && out.strides()[0] * size > 8 * in_cache) {
         const auto part = [&](const Tensor& t, int64_t i) {
             return t.view(t.shape().part(1, rank), t.strides().part(1, rank),
                           t.offset() + i * t.strides()[0]);
@@ -70,6 +70,8 @@ void copy_with_borders(const Tensor& out, const Tensor& x, const Shape& before, 
     if (last > 0 && out.count() > 0 && rows > 0 && out.size(last) != x.size(last) &&
         (shares_lines(before[last]) || shares_lines(x.size(last)) || shares_lines(out.size(last))))
         block = std::clamp<int64_t>(in_cache / (out.strides()[0] * size), 1, rows);
+    if ((rows + block - 1) / std::max<int64_t>(block, 1) < 4 * thread_count())
+        block = rows;  // threads share it
     int64_t begin = out.offset();
     for (int a = 0; a < rank; ++a) begin += before[a] * out.strides()[a];
     // The inside first; then, axis by axis, what is before and after it; the first axis at last, which all blocks share.

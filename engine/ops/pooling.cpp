@@ -127,14 +127,19 @@ bool by_lanes(const ConvolutionAttrs& a, const Passes& passes, const Tensor& x, 
                   line = cpu::lines_together * std::max(down.in, across.in),
                   blocks = (planes + lanes - 1) / lanes, bytes = lanes * int64_t(sizeof(T)),
                   wide = (across.out + lanes - 1) / lanes * lanes;
-    // An element takes as long as so many taps: measured. Where strides leave some out, all are met; gradients gain by turns.
-    const bool skips = down.stride * across.stride > 1, half = bytes <= 32;
-    const int64_t least = skips ? (half ? 10 : 8) : out ? 8 : half ? 6 : 5;
+    // An element takes as long as so many taps: measured. Where strides leave some out, all are met, which pays for
+    // gradients, by turns, at strides of 2 at most.
+    const bool half = bytes <= 32;
+    const int64_t strides = down.stride * across.stride, least = strides > 4 || (out && strides > 1)
+                                                                     ? (half ? 18 : 12)
+                                                                 : strides > 1 ? (half ? 10 : 8)
+                                                                 : out         ? (half ? 10 : 8)
+                                                                               : (half ? 6 : 5);
     int64_t taps = 0;
     for (const auto& offsets : passes.offsets) taps += int64_t(offsets.size());
     if (lanes < 4 || planes < lanes || blocks < thread_count() ||
         taps * wide < least * across.out ||
-        (in + (out ? 1 : 2) * (most + line)) * bytes > cpu::caches().l2 / 2)
+        (in + (out ? 1 : 2) * most) * bytes > cpu::caches().l2 / 2)
         return false;
     const cpu::ConvolutionTable<T>& table = convolution_kernels<T>();
     parallel_for(blocks, grain_for((in + outs) * lanes), [&](int64_t begin, int64_t end) {

@@ -125,7 +125,7 @@ TEST_CASE("borders, block by block or at once, are what their axis' indices say"
             CAPTURE(to_string(x.shape()));
             CHECK(difference(pad(x, before, after, mode), y) == "");
         }
-        // Zeros: those of the inside are ones.
+        // The border is -1, which nothing inside is.
         const Tensor z = pad(x, before, after, PadMode::constant, -1);
         const std::vector<int64_t> none(before.size(), 0);
         Tensor inside = z;

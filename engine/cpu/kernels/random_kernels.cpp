@@ -28,9 +28,10 @@ MERCER_INLINE Vec<T> unit(const uint32_t* words) {
     constexpr bool wide = sizeof(T) == 8;
     Vec<Word> w;
     __builtin_memcpy(&w, words, sizeof w);
-    const Vec<T> high = to_float(shift_right_logical < wide ? 38 : 20 > (w)),
-                 low = to_float(
-                     shift_right_logical < wide ? 11 : 8 > (w)&Vec<Word>(wide ? 0x7ffffff : 0xfff));
+    constexpr int above = wide ? 38 : 20, below = wide ? 11 : 8;
+    const Word kept = wide ? Word(0x7ffffff) : Word(0xfff);
+    const Vec<T> high = to_float(shift_right_logical<above>(w)),
+                 low = to_float(shift_right_logical<below>(w) & Vec<Word>(kept));
     return fma(high, Vec<T>(wide ? 0x1p-26 : 0x1p-12), low * Vec<T>(wide ? 0x1p-53 : 0x1p-24));
 }
 
