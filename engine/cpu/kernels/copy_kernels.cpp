@@ -153,39 +153,20 @@ __attribute__((noinline)) bool copy_repeated(T* to, const T* from, const Plane& 
     return true;
 }
 
-/// Runs that lie otherwise in their lines than their sources: there the library's copy can take twice as long, which is
-/// one instruction (Zen 4). Four registers at a time, for what is read near what was just stored would wait.
-template <class T>
-void copy_shifted(T* to, const T* from, int64_t n) {
-    constexpr int64_t lanes = Vec<T>::lanes, four = 4 * lanes;
-    int64_t i = int64_t(-reinterpret_cast<size_t>(to) % sizeof(Vec<T>) / sizeof(T));
-    if (i > 0) load(from, int(i), T(0)).store(to, int(i));
-    for (; i + four <= n; i += four) {
-        Vec<T> v[4];
-        for (int k = 0; k < 4; ++k) v[k] = Vec<T>::load(from + i + k * lanes);
-        for (int k = 0; k < 4; ++k) v[k].store(to + i + k * lanes);
-    }
-    for_run<T>(n - i, [&](int64_t j, int count) MERCER_STEP {
-        store(load(from + i + j, count, T(0)), to + i + j, count);
-    });
-}
-template <class T>
-MERCER_INLINE void copy_run(T* to, const T* from, int64_t n) {
-    if constexpr (in_registers<T>)
-        if (Vec<T>::lanes > 1 &&
-            (reinterpret_cast<size_t>(to) - reinterpret_cast<size_t>(from)) % line != 0)
-            return copy_shifted(to, from, n);
-    __builtin_memcpy(to, from, size_t(n) * sizeof(T));
-}
-
 template <class T>
 void copy_rows(T* to, const T* from, const Plane& p) {
     const int64_t n = p.cols, to_col = p.to_col, from_col = p.from_col;
     const auto each = [&](auto run) MERCER_STEP {
         for (int64_t i = 0; i < p.rows; ++i) run(to + i * p.to_row, from + i * p.from_row);
     };
-    if (to_col == 1 && from_col == 1 && !p.stream && n * int64_t(sizeof(T)) > 4 * line)
-        return each([n](T* t, const T* f) { copy_run(t, f, n); });
+    bool library = to_col == 1 && from_col == 1 && !p.stream && n * int64_t(sizeof(T)) > 4 * line;
+    // It takes twice as long where runs lie otherwise in their lines than their sources (Zen 4).
+    if constexpr (in_registers<T>)
+        library = library &&
+                  (Vec<T>::lanes == 1 ||
+                   (reinterpret_cast<size_t>(to) - reinterpret_cast<size_t>(from)) % line == 0);
+    if (library)
+        return each([n](T* t, const T* f) { __builtin_memcpy(t, f, size_t(n) * sizeof(T)); });
     if constexpr (in_registers<T>) {
         if (to_col == 1 && from_col == 1)
             return each([&](T* t, const T* f) MERCER_STEP {
