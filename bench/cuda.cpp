@@ -7,6 +7,7 @@
 #include <span>
 
 #include "bench/cases.h"
+#include "engine/cpu/pointwise.h"
 #include "engine/cuda/device_block.h"
 #include "engine/cuda/formulas.h"
 #include "engine/cuda/pointwise.h"
@@ -77,7 +78,7 @@ struct Kernel {
 };
 
 void add_kernel(const OperationInfo& info, const Kernel& kernel, DType dtype) {
-    const int64_t n = pointwise_cost(*info.pointwise) > 200 ? 4 << 20 : 32 << 20;
+    const int64_t n = info.pointwise->kernels().cost > 200 ? 4 << 20 : 32 << 20;
     const std::string size = n == 4 << 20 ? "/4M" : "/32M";
     benchmark::RegisterBenchmark(
         ("cuda/" + std::string(info.name) + size + kernel.name + std::string(name_of(dtype)))

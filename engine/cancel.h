@@ -21,8 +21,7 @@ class MERCER_API CancelScope {
 public:
     explicit CancelScope(std::stop_token token);
     ~CancelScope();
-    CancelScope(const CancelScope&) = delete;
-    CancelScope& operator=(const CancelScope&) = delete;
+    CancelScope& operator=(CancelScope&&) = delete;  // neither copied nor moved
 
 private:
     std::stop_token token_;

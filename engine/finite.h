@@ -25,8 +25,7 @@ class MERCER_API FiniteScope {
 public:
     explicit FiniteScope(FiniteCheck check = FiniteCheck::nan);
     ~FiniteScope() noexcept(false);
-    FiniteScope(const FiniteScope&) = delete;
-    FiniteScope& operator=(const FiniteScope&) = delete;
+    FiniteScope& operator=(FiniteScope&&) = delete;  // neither copied nor moved
 
 private:
     FiniteCheck outer_;

@@ -16,8 +16,7 @@ class MERCER_API Scratch {
 public:
     Scratch();
     ~Scratch();
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
+    Scratch& operator=(Scratch&&) = delete;  // neither copied nor moved
 
     template <class T>
     T* take(int64_t count) {

@@ -226,10 +226,7 @@ Tensor Tensor::view(const Shape& shape, const Strides& strides, int64_t offset) 
     return t;
 }
 
-Tensor Tensor::contiguous() const {
-    require_defined(nullptr);
-    return is_contiguous() ? *this : clone();
-}
+Tensor Tensor::contiguous() const { return is_contiguous() ? (held(), *this) : clone(); }
 
 Tensor Tensor::clone() const {
     const CalledAs called(OperationScope::current("clone"));

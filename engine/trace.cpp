@@ -27,8 +27,7 @@ public:
         open_ = began_in != 0 && session.load() == began_in;
     }
     ~Writer() { writers.fetch_sub(1); }
-    Writer(const Writer&) = delete;
-    Writer& operator=(const Writer&) = delete;
+    Writer& operator=(Writer&&) = delete;  // neither copied nor moved
     explicit operator bool() const { return open_; }
 
 private:

@@ -39,8 +39,7 @@ public:
     /// counts the others.
     explicit Trace(size_t capacity = size_t{1} << 18);
     ~Trace();
-    Trace(const Trace&) = delete;
-    Trace& operator=(const Trace&) = delete;
+    Trace& operator=(Trace&&) = delete;  // neither copied nor moved
 
     /// Forgets what was recorded. ValueError if this or another trace is running.
     void start();
@@ -79,8 +78,7 @@ public:
         if (frame_) [[unlikely]]
             leave();
     }
-    TraceScope(const TraceScope&) = delete;
-    TraceScope& operator=(const TraceScope&) = delete;
+    TraceScope& operator=(TraceScope&&) = delete;  // neither copied nor moved
 
 private:
     void enter(std::string_view name);

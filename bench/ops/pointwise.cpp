@@ -2,6 +2,7 @@
 // derivative.
 #include "autograd/call.h"
 #include "bench/ops/ops.h"
+#include "engine/cpu/pointwise.h"
 
 namespace mercer::bench {
 namespace {
@@ -76,7 +77,7 @@ void add_ops_pointwise() {
         if (!c.info->pointwise) continue;
         const size_t arity = c.parameters.size();
         const std::string name(c.info->name);
-        const double cost = pointwise_cost(*c.info->pointwise);
+        const double cost = c.info->pointwise->kernels().cost;
         const char* bound = cost > dear       ? "the function's arithmetic"
                             : cost > dear_f64 ? "copy; f64: the function's arithmetic"
                                               : "";

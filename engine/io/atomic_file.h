@@ -22,8 +22,7 @@ public:
     /// `operation` is named in errors.
     AtomicFile(std::string_view operation, const std::filesystem::path& target);
     ~AtomicFile();
-    AtomicFile(const AtomicFile&) = delete;
-    AtomicFile& operator=(const AtomicFile&) = delete;
+    AtomicFile& operator=(AtomicFile&&) = delete;  // neither copied nor moved
 
     void write(const void* data, size_t bytes);
     void write(std::string_view text) { write(text.data(), text.size()); }

@@ -36,8 +36,7 @@ public:
     static std::shared_ptr<const File> view(std::string operation, std::span<const std::byte> bytes,
                                             std::string name = "(memory)");
     ~File();
-    File(const File&) = delete;
-    File& operator=(const File&) = delete;
+    File& operator=(File&&) = delete;  // neither copied nor moved
 
     uint64_t size() const { return size_; }
     /// Copies `bytes` from `offset` on. Throws Rejected (truncated) where the file ends before that,

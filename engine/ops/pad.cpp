@@ -1,39 +1,14 @@
 #include "engine/ops/pad.h"
 
-#include "engine/cpu/caches.h"
 #include "engine/cpu/copy.h"
 #include "engine/error.h"
 #include "engine/operation.h"
 #include "engine/ops/require.h"
-#include "engine/parallel.h"
 
 namespace mercer {
 
 void copy_with_borders(const Tensor& out, const Tensor& x, const Shape& before, PadMode mode,
                        const Tensor& border) {
-    const int rank = out.rank();
-    const int64_t rows = rank > 1 && out.size(0) == x.size(0) ? x.size(0) : 0,
-                  size = int64_t(size_of(out.dtype())),
-                  row = rows > 0 ? out.strides()[0] * size : 0, in_cache = cpu::caches().l2 / 2;
-    // Borders meet the lines of what they surround while those are in cache: images one by one, planes by blocks.
-    if (rows == 1 || row > 8 * in_cache) {
-        const auto image = [&](const Tensor& t, int64_t i) {
-            return t.view(t.shape().part(1, rank), t.strides().part(1, rank),
-                          t.offset() + i * t.strides()[0]);
-        };
-        for (int64_t i = 0; i < rows; ++i)
-            copy_with_borders(image(out, i), image(x, i), before.part(1, rank), mode, border);
-        return;
-    }
-    const int64_t block = std::max<int64_t>(in_cache / std::max<int64_t>(row, 1), 1);
-    if (rows > block && rows / block >= 4 * thread_count())
-        return parallel_each((rows + block - 1) / block, 1, [&](int64_t i) {
-            const auto part = [&](const Tensor& t) {
-                return t.view(joined({std::min(block, rows - i * block)}, t.shape().part(1, rank)),
-                              t.strides(), t.offset() + i * block * t.strides()[0]);
-            };
-            copy_with_borders(part(out), part(x), before, mode, border);
-        });
     // The inside first; then, axis by axis, what is before and after it, from what is there.
     const bool constant = mode == PadMode::constant;
     const Strides strides = out.strides();

@@ -187,8 +187,6 @@ PointwiseGradients pointwise_second(const PointwiseOp& op, const Tensor& g,
 }
 
 unsigned pointwise_needs(const PointwiseOp& op) { return op.kernels().needs; }
-int pointwise_arity(const PointwiseOp& op) { return op.kernels().arity; }
-int pointwise_cost(const PointwiseOp& op) { return int(op.kernels().cost); }
 
 // ---- the built-in ones, from the list ----------------------------------------------------------
 

@@ -53,8 +53,5 @@ MERCER_API PointwiseGradients pointwise_second(const PointwiseOp& op, const Tens
 
 /// Bits of the inputs (and needs_output) that the derivative reads.
 MERCER_API unsigned pointwise_needs(const PointwiseOp& op);
-MERCER_API int pointwise_arity(const PointwiseOp& op);
-/// About how many ns 16 elements take.
-MERCER_API int pointwise_cost(const PointwiseOp& op);
 
 }  // namespace mercer

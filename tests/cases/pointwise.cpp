@@ -1,4 +1,5 @@
 // Pointwise operations, from the registry.
+#include "engine/cpu/pointwise.h"
 #include "engine/ops/registry.h"
 #include "tests/cases/families.h"
 #include "tests/support/pointwise_oracle.h"
@@ -69,7 +70,7 @@ Case pointwise_case(const OperationInfo& info, std::vector<Input> inputs) {
 void add_pointwise(std::vector<Case>& list, bool big) {
     for (const OperationInfo& info : operations()) {
         if (!info.pointwise) continue;
-        const int arity = pointwise_arity(*info.pointwise);
+        const int arity = info.pointwise->kernels().arity;
         const auto add = [&](std::vector<Input> inputs) {
             if (arity == 3) inputs.push_back(inputs[0]);
             Case c = pointwise_case(info, inputs);

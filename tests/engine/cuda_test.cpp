@@ -8,6 +8,7 @@
 #include <iostream>
 #include <limits>
 
+#include "engine/cpu/pointwise.h"
 #include "engine/cuda/pointwise.h"
 #include "engine/error.h"
 #include "engine/functions.h"
@@ -108,7 +109,7 @@ TEST_CASE("device and host give the same bits at the ends of the range") {
     for (const OperationInfo* info : formulas())
         for (DType dtype : floating)
             visit_floating(dtype, [&]<class T>(T) {
-                const int arity = pointwise_arity(*info->pointwise);
+                const int arity = info->pointwise->kernels().arity;
                 std::vector<Tensor> x;
                 for (int k = 0; k < arity; ++k) x.push_back(combination<T>(k, arity));
                 same_bits(*info, x);
@@ -121,7 +122,7 @@ TEST_CASE("device and host give the same bits at floats from everywhere") {
     const char* asked = std::getenv("MERCER_CUDA_STRIDE");
     const uint64_t stride = asked ? std::max(1ull, std::stoull(asked)) : 9973, block = 1 << 22;
     for (const OperationInfo* info : formulas()) {
-        if (pointwise_arity(*info->pointwise) != 1) continue;
+        if (info->pointwise->kernels().arity != 1) continue;
         for (uint64_t start = 0; start < uint64_t(1) << 32; start += stride * block) {
             std::vector<float> x;
             for (uint64_t i = start; i < uint64_t(1) << 32 && x.size() < block; i += stride)

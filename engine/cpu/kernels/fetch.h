@@ -13,24 +13,17 @@ MERCER_INLINE void fetch_beyond(const T* p) {
 }
 
 /// Asks for what stands n elements beyond p, in the next row's same place. Rows that are not short would take the first
-/// cache from what the passes over this row keep there; a long row's beginning would be gone when its turn comes.
+/// cache from what the passes over this row keep there; a long row's beginning would be gone when its turn comes. What is
+/// `passing`, in memory and read here for the last time, goes past the other caches: their room is worth more to others.
 template <class T>
-MERCER_INLINE void fetch_next_row(const T* p, int64_t n) {
+MERCER_INLINE void fetch_next_row(const T* p, int64_t n, bool passing = false) {
     const int64_t bytes = n * int64_t(sizeof(T));
-    if (bytes <= 1 << 11)
+    if (passing && bytes <= 1 << 13)
+        __builtin_prefetch(p + n, 0, 0);
+    else if (bytes <= 1 << 11)
         __builtin_prefetch(p + n);
     else if (bytes <= 1 << 15)
         __builtin_prefetch(p + n, 0, 2);
-}
-
-/// The same of what is read here for the last time; where it is `far`, in memory, past the other caches: their room is
-/// worth more to others.
-template <class T>
-MERCER_INLINE void fetch_next_row_once(const T* p, int64_t n, bool far) {
-    if (far && n * int64_t(sizeof(T)) <= 1 << 13)
-        __builtin_prefetch(p + n, 0, 0);
-    else
-        fetch_next_row(p, n);
 }
 
 }  // namespace mercer::MERCER_ISA

@@ -103,7 +103,7 @@ void log_softmax_backward(const void* y_rows, const void* g_rows, void* to, int6
         }));
         write_run(static_cast<T*>(to) + r * n, n, stream, [&](int64_t i, int count) MERCER_STEP {
             fetch_next_row(y + i, n);
-            fetch_next_row_once(g + i, n, stream);
+            fetch_next_row(g + i, n, stream);
             return log_softmax_gradient(load(y + i, count, T(0)), total, load(g + i, count, T(0)));
         });
     }

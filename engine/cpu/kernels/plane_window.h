@@ -79,82 +79,60 @@ MERCER_INLINE void line_windows(const cpu::ConvolutionAxis& a, const cpu::Window
         }
     }
 }
-/// body.template run<n>(line) for all lines.
+/// body(n, line), n a constant, for all lines.
 template <class Body>
 MERCER_INLINE void by_lines(int64_t lines, Body body) {
+    constexpr std::integral_constant<int, int(cpu::lines_together)> together;
     int64_t at = 0;
-    for (; at + cpu::lines_together <= lines; at += cpu::lines_together)
-        body.template run<cpu::lines_together>(at);
-    for (; at < lines; ++at) body.template run<1>(at);
+    for (; at + together <= lines; at += together) body(together, at);
+    for (; at < lines; ++at) body(std::integral_constant<int, 1>(), at);
 }
 
 template <class T, bool named>
-struct WindowsAcross {
+void largest_channels(const cpu::ConvolutionAxis* axis, const T* x, const cpu::WindowRoom<T>& room,
+                      int64_t kept, T* out) {
+    using V = Vec<T>;
     using L = LineLargest<T, named>;
-    const cpu::ConvolutionAxis& across;
-    const cpu::WindowRoom<T>& room;
-    template <int n>
-    MERCER_INLINE void run(int64_t y) const {
-        using V = Vec<T>;
-        constexpr int64_t w = V::lanes;
+    using Name = cpu::NameOf<T>;
+    constexpr int64_t w = V::lanes;
+    const cpu::ConvolutionAxis &down = axis[0], &across = axis[1];
+    const int64_t in = down.in * across.in;
+    turn_planes(x, in, room.tile);
+    by_lines(down.in, [&](auto n, int64_t y) MERCER_STEP {
         const int64_t first = y * across.in;
         T* const line = room.tile + first * w;
         ask(room.soon, y, n);
         if constexpr (named)
             for (int64_t i = 0; i < n * across.in * w; i += w)
                 as_float(rank(V::load(line + i))).store(line + i);
-        line_windows<L, n>(
-            across, room,
-            [&](int64_t i, int j) MERCER_STEP {
-                const int64_t at = j * across.in + i;
-                L l;
-                if constexpr (named) {
-                    l.top = as_int(V::load(line + at * w));
-                    l.name = typename V::Int(cpu::NameOf<T>(first + at));
-                } else {
-                    l.top = V::load(line + at * w);
-                }
-                return l;
-            },
-            [&](int64_t o, int j, const L& l)
-                MERCER_STEP { l.store(room.tops, room.names, ((y + j) * across.out + o) * w); });
-    }
-};
-/// In place: what a window is stored over has been met.
-template <class T, bool named>
-struct WindowsDown {
-    using L = LineLargest<T, named>;
-    const cpu::ConvolutionAxis& down;
-    int64_t columns;
-    const cpu::WindowRoom<T>& room;
-    typename Vec<T>::Int begins;  // of planes
-    template <int n>
-    MERCER_INLINE void run(int64_t c) const {
-        const auto at = [&](int64_t i, int j)
-                            MERCER_STEP { return (i * columns + c + j) * Vec<T>::lanes; };
-        line_windows<L, n>(
-            down, room,
-            [&](int64_t i, int j) MERCER_STEP { return L::load(room.tops, room.names, at(i, j)); },
-            [&](int64_t o, int j, const L& l) MERCER_STEP {
-                if constexpr (named)
-                    (begins + l.name).store(room.names + at(o, j));
-                else
-                    l.store(room.tops, room.names, at(o, j));
-            });
-    }
-};
-
-template <class T, bool named>
-void largest_channels(const cpu::ConvolutionAxis* axis, const T* x, const cpu::WindowRoom<T>& room,
-                      int64_t kept, T* out) {
-    constexpr int64_t w = Vec<T>::lanes;
-    const cpu::ConvolutionAxis &down = axis[0], &across = axis[1];
-    const int64_t in = down.in * across.in;
-    turn_planes(x, in, room.tile);
-    by_lines(down.in, WindowsAcross<T, named>{across, room});
-    cpu::NameOf<T> begins[w];  // where each plane begins
-    for (int64_t i = 0; i < w; ++i) begins[i] = cpu::NameOf<T>(i * in);
-    by_lines(across.out, WindowsDown<T, named>{down, across.out, room, Vec<T>::Int::load(begins)});
+        const auto load = [&](int64_t i, int j) MERCER_STEP {
+            const int64_t at = j * across.in + i;
+            L l;
+            if constexpr (named)
+                l = {as_int(V::load(line + at * w)), typename V::Int(Name(first + at))};
+            else
+                l.top = V::load(line + at * w);
+            return l;
+        };
+        line_windows<L, n>(across, room, load, [&](int64_t o, int j, const L& l) MERCER_STEP {
+            l.store(room.tops, room.names, ((y + j) * across.out + o) * w);
+        });
+    });
+    Name plane[w];  // where each begins
+    for (int64_t i = 0; i < w; ++i) plane[i] = Name(i * in);
+    const auto begins = V::Int::load(plane);
+    // In place: what a window is stored over has been met.
+    by_lines(across.out, [&](auto n, int64_t c) MERCER_STEP {
+        const auto at = [&](int64_t i, int j) MERCER_STEP { return (i * across.out + c + j) * w; };
+        const auto load = [&](int64_t i, int j)
+                              MERCER_STEP { return L::load(room.tops, room.names, at(i, j)); };
+        line_windows<L, n>(down, room, load, [&](int64_t o, int j, const L& l) MERCER_STEP {
+            if constexpr (named)
+                (begins + l.name).store(room.names + at(o, j));
+            else
+                l.store(room.tops, room.names, at(o, j));
+        });
+    });
     if (!named) turn_back(room.tops, down.out * across.out, kept, out);
 }
 

@@ -67,7 +67,7 @@ void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, in
         }));
         write_run(dx, n, stream, [&](int64_t i, int count) MERCER_STEP {
             fetch_next_row(y + i, n);
-            fetch_next_row_once(g + i, n, stream);
+            fetch_next_row(g + i, n, stream);
             return load(y + i, count, T(1)) * (load(g + i, count, T(1)) - dot);
         });
     }
