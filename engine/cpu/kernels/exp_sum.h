@@ -2,20 +2,35 @@
 #pragma once
 
 #include "engine/cpu/kernels/row.h"
+#include "engine/simd/lookup.h"
 
 namespace mercer::MERCER_ISA {
 
+/// 2^(k/16 − 127): what the bits of 2^(j/16), j = k mod 16, have more than j shifted brings; of double 2^(k − 1023).
+inline constexpr int32_t sixteenths[16] = {
+    0x0,      -0x2553d, -0x46a3e, -0x63c2d, -0x7c810, -0x90ace, -0xa0129, -0xaa7c1,
+    -0xafb0d, -0xaf75c, -0xa98d6, -0x9db74, -0x8bb03, -0x73321, -0x53f39, -0x2da83};
+MERCER_INLINE Vec<float> step_power(Vec<int32_t> k) {
+    return as_float(shift_left<19>(k) + lookup(sixteenths, k));
+}
+MERCER_INLINE Vec<double> step_power(Vec<int64_t> k) { return as_float(shift_left<52>(k)); }
+/// P with e^r = 1 + r + r² P(r) for |r| ≤ log(2)/32 (relative error 2^-29.2); of double within a whole step.
+MERCER_INLINE Vec<float> step_polynomial(Vec<float> r) {
+    return horner(r, 0x1.00022p-1f, 0x1.5556b8p-3f);
+}
+MERCER_INLINE Vec<double> step_polynomial(Vec<double> r) { return exp_polynomial(r); }
+
 /// part + exp x for x ≤ 0, in a sum that has exp 0 among its terms: to that, what is below the normal numbers is
 /// nothing, and stands for 0 here whatever it is. The last step of the reduction is left out, a relative error of
-/// 2^-29 (double: 2^-55) for each halving. NaN stays NaN.
+/// 2^-29 (double: 2^-55) for each halving, and 2^(k/16) is rounded. NaN stays NaN.
 template <class T>
 MERCER_INLINE Vec<T> plus_exp(Vec<T> part, Vec<T> x) {
-    const Vec<T> one(T(1)), magic(Format<T>::round_magic + T(Format<T>::bias));
+    constexpr T steps = sizeof(T) == 4 ? T(16) : T(1);
+    const Vec<T> one(T(1)), magic(Format<T>::round_magic / steps + T(Format<T>::bias));
     const Vec<T> held = clamp_low(x, lowest_normal_exponent<T>);
-    const Vec<T> biased = fma(held, Vec<T>(Ln2<T>::inverse), magic);  // n in its last bits
+    const Vec<T> biased = fma(held, Vec<T>(Ln2<T>::inverse), magic);  // k in its last bits
     const Vec<T> r = fma(biased - magic, Vec<T>(-Ln2<T>::high), held);
-    return fma(fma(r, fma(r, exp_polynomial(r), one), one),
-               as_float(shift_left<Format<T>::mantissa>(as_int(biased))), part);
+    return fma(fma(r, fma(r, step_polynomial(r), one), one), step_power(as_int(biased)), part);
 }
 
 /// Σ exp x where an x is +∞: +∞, or NaN where there is one; a total too.
@@ -38,17 +53,28 @@ template <class T>
 MERCER_INLINE ExpSum<T> exp_summed(T largest, T top, T sum) {
     return {top, largest == MaxOp::identity<T> && sum == sum ? T(0) : sum};
 }
-/// One read of memory: block by block, each small enough to stay in the first-level cache until it was
-/// seen twice, for its maximum while the one before it is summed; the sum is rescaled where the maximum
-/// grew (Milakov and Gimelshein 2018, arXiv 1805.02867, algorithm 3). With a `total` (one at most), Σ (x − top)
-/// is added to it.
+/// One read of memory: block by block, each small enough to stay in the first-level cache from the pass that finds its
+/// maximum to the one that sums; the sum is rescaled where the maximum grew (Milakov and Gimelshein 2018, arXiv
+/// 1805.02867, algorithm 3). With a `total` (one at most), Σ (x − top) is added to it.
 template <class T, class... Total>
 MERCER_INLINE ExpSum<T> exp_sum(const T* x, int64_t n, Total&... total) {
-    constexpr int64_t block = 8192 / sizeof(T);
+    constexpr int64_t block = 1024;
     constexpr T lowest = MaxOp::identity<T>;
     Canonical<T, SumOp> sum;
-    T largest = lowest, top = T(0), m = largest_of(x, n < block ? n : block);
+    T largest = lowest, top = T(0);
     for (int64_t b = 0; b < n; b += block) {
+        const T* const now = x + b;
+        const int64_t count = n - b < block ? n - b : block;
+        const int64_t half = count / (2 * Vec<T>::lanes) * Vec<T>::lanes;
+        Vec<T> seen(lowest), also(lowest);
+        for_run<T>(half, [&](int64_t i, int) MERCER_STEP {
+            seen = PlainMax::join(seen, Vec<T>::load(now + i));
+            also = PlainMax::join(also, Vec<T>::load(now + half + i));
+        });
+        for_run<T>(count - 2 * half, [&](int64_t i, int lanes) MERCER_STEP {
+            seen = PlainMax::join(seen, load(now + 2 * half + i, lanes, lowest));
+        });
+        const T m = across<PlainMax>(PlainMax::join(seen, also));
         if (m > largest) {
             if (m == -lowest) return {m, infinite_sum(x, n, total...)};
             top = m;
@@ -63,37 +89,15 @@ MERCER_INLINE ExpSum<T> exp_sum(const T* x, int64_t n, Total&... total) {
             }
             largest = m;
         }
-        const T* const now = x + b;
-        const T* const next = now + block;
-        const int64_t count = n - b < block ? n - b : block,
-                      left = n - b - count,  // beyond this block
-            beside = left >= block ? block : left / canonical_lanes * canonical_lanes;
         const Vec<T> shift(top);
-        const auto add = [&](int64_t i, int lanes, Vec<T>& part, auto&... whole) MERCER_STEP {
-            __builtin_prefetch(now + i + 2 * block);
-            part = plus_exp(part, load(now + i, lanes, lowest) - shift);
-            ((whole = whole + (load(now + i, lanes, top) - shift)), ...);
-        };
-        Vec<T> seen(lowest);
-        const auto see = [&](int64_t i, int lanes) MERCER_STEP {
-            seen = PlainMax::join(seen, load(next + i, lanes, lowest));
-        };
         canonical_run<T>(
-            beside,
-            [&](int64_t i, int lanes, auto&... parts) MERCER_STEP {
-                add(i, lanes, parts...);
-                see(i, lanes);
+            count,
+            [&](int64_t i, int lanes, Vec<T>& part, auto&... whole) MERCER_STEP {
+                __builtin_prefetch(now + i + block);
+                part = plus_exp(part, load(now + i, lanes, lowest) - shift);
+                ((whole = whole + (load(now + i, lanes, top) - shift)), ...);
             },
             sum, total...);
-        canonical_run<T>(
-            count - beside,
-            [&](int64_t i, int lanes, auto&... parts)
-                MERCER_STEP { add(beside + i, lanes, parts...); },
-            sum, total...);
-        if (left < block)
-            for_run<T>(left - beside,
-                       [&](int64_t i, int lanes) MERCER_STEP { see(beside + i, lanes); });
-        m = across<PlainMax>(seen);
     }
     return exp_summed(largest, top, sum.total());
 }
