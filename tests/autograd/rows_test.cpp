@@ -285,6 +285,24 @@ TEST_CASE(
         }
 }
 
+TEST_CASE(
+    "the logarithm of a sum of exponentials keeps its digits at every fraction of a power of two") {
+    constexpr int64_t rows = 4096;
+    const Tensor low = cast(Tensor::arange(rows, DType::i64), DType::f32) * (-20.0 / rows);
+    std::vector<double> exact = low.to_vector<double>();
+    for (double& v : exact) v = std::log1p(std::exp(v));
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (const int64_t n : {2, 64, 100}) {  // columns of tiles, few numbers, blocks
+            const Tensor zeros = Tensor::zeros({rows, 1}, dtype),
+                         none = Tensor::full({rows, n - 2}, -inf, dtype),
+                         x = concat({cast(unsqueeze(low, 1), dtype), zeros, none}, 1);
+            on_every_isa([&] {
+                const double error = distance(cast(logsumexp(x, {1}), DType::f64), doubles(exact));
+                CHECK(error <= (dtype == DType::f32 ? 3 * 0x1p-24 : 4 * 0x1p-53));
+            });
+        }
+}
+
 TEST_CASE("a row's weak elements are the exponential's own bits, down to zero") {
     for (const DType dtype : {DType::f32, DType::f64}) {
         const double end = dtype == DType::f32 ? 104 : 746,
