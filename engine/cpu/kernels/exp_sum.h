@@ -6,26 +6,25 @@
 
 namespace mercer::MERCER_ISA {
 
-/// 2^(k/16 − 127): what the bits of 2^(j/16), j = k mod 16, have more than j shifted brings; of double 2^(k − 1023).
-inline constexpr int32_t sixteenths[16] = {
-    0x0,      -0x2553d, -0x46a3e, -0x63c2d, -0x7c810, -0x90ace, -0xa0129, -0xaa7c1,
-    -0xafb0d, -0xaf75c, -0xa98d6, -0x9db74, -0x8bb03, -0x73321, -0x53f39, -0x2da83};
+/// 2^(k/8 − 127): what the bits of 2^(j/8), j = k mod 8, have more than j shifted brings; of double 2^(k − 1023).
+inline constexpr int32_t eighths[8] = {0x0,      -0x46a3e, -0x7c810, -0xa0129,
+                                       -0xafb0d, -0xa98d6, -0x8bb03, -0x53f39};
 MERCER_INLINE Vec<float> step_power(Vec<int32_t> k) {
-    return as_float(shift_left<19>(k) + lookup(sixteenths, k));
+    return as_float(shift_left<20>(k) + lookup(eighths, k));
 }
 MERCER_INLINE Vec<double> step_power(Vec<int64_t> k) { return as_float(shift_left<52>(k)); }
-/// P with e^r = 1 + r + r² P(r) for |r| ≤ log(2)/32 (relative error 2^-29.2); of double within a whole step.
+/// P with e^r = 1 + r + r² P(r) for |r| ≤ log(2)/16 (error of e^r 2^-25.2); of double within a whole step.
 MERCER_INLINE Vec<float> step_polynomial(Vec<float> r) {
-    return horner(r, 0x1.00022p-1f, 0x1.5556b8p-3f);
+    return horner(r, 0x1.000876p-1f, 0x1.555762p-3f);
 }
 MERCER_INLINE Vec<double> step_polynomial(Vec<double> r) { return exp_polynomial(r); }
 
 /// part + exp x for x ≤ 0, in a sum that has exp 0 among its terms: to that, what is below the normal numbers is
 /// nothing, and stands for 0 here whatever it is. The last step of the reduction is left out, a relative error of
-/// 2^-29 (double: 2^-55) for each halving, and 2^(k/16) is rounded. NaN stays NaN.
+/// 2^-29 (double: 2^-55) for each halving, and 2^(k/8) is rounded. NaN stays NaN.
 template <class T>
 MERCER_INLINE Vec<T> plus_exp(Vec<T> part, Vec<T> x) {
-    constexpr T steps = sizeof(T) == 4 ? T(16) : T(1);
+    constexpr T steps = sizeof(T) == 4 ? T(8) : T(1);
     const Vec<T> one(T(1)), magic(Format<T>::round_magic / steps + T(Format<T>::bias));
     const Vec<T> held = clamp_low(x, lowest_normal_exponent<T>);
     const Vec<T> biased = fma(held, Vec<T>(Ln2<T>::inverse), magic);  // k in its last bits
