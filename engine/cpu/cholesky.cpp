@@ -128,7 +128,6 @@ int64_t cholesky(int64_t n, const T* a, T* lower) {
     return factor_unit<T>(n, {lower, n, 1});
 }
 
-template int64_t cholesky<float>(int64_t, const float*, float*);
-template int64_t cholesky<double>(int64_t, const double*, double*);
+MERCER_F32_F64(cholesky)
 
 }  // namespace mercer::cpu

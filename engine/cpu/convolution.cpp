@@ -162,12 +162,8 @@ void convolve_transpose(const ConvolutionSizes& s, const T* y, const T* w, const
     for (const Correlation<T>& c : parts) correlate(c);
 }
 
-#define MERCER_CONVOLUTION(T)                                                             \
-    template void convolve<T>(const ConvolutionSizes&, const T*, const T*, const T*, T*); \
-    template void convolve_transpose<T>(const ConvolutionSizes&, const T*, const T*, const T*, T*);
-MERCER_CONVOLUTION(float)
-MERCER_CONVOLUTION(double)
-#undef MERCER_CONVOLUTION
+MERCER_F32_F64(convolve)
+MERCER_F32_F64(convolve_transpose)
 
 }  // namespace cpu
 }  // namespace mercer

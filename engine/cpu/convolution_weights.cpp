@@ -205,8 +205,6 @@ void convolve_weights(const ConvolutionSizes& s, const T* x, const T* y, T* w) {
     });
 }
 
-template void convolve_weights<float>(const ConvolutionSizes&, const float*, const float*, float*);
-template void convolve_weights<double>(const ConvolutionSizes&, const double*, const double*,
-                                       double*);
+MERCER_F32_F64(convolve_weights)
 
 }  // namespace mercer::cpu

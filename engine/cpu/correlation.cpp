@@ -233,12 +233,8 @@ void correlate(const Correlation<T>& x) {
     });
 }
 
-#define MERCER_CORRELATION(T)                                           \
-    template void part_line<T>(Correlation<T>&);                        \
-    template void correlate_planes<T>(std::span<const Correlation<T>>); \
-    template void correlate<T>(const Correlation<T>&);
-MERCER_CORRELATION(float)
-MERCER_CORRELATION(double)
-#undef MERCER_CORRELATION
+MERCER_F32_F64(part_line)
+MERCER_F32_F64(correlate_planes)
+MERCER_F32_F64(correlate)
 
 }  // namespace mercer::cpu

@@ -251,8 +251,7 @@ bool eigh(int64_t n, const T* a, T* values, T* vectors) {
     return true;
 }
 
-template bool eigh<float>(int64_t, const float*, float*, float*);
-template bool eigh<double>(int64_t, const double*, double*, double*);
+MERCER_F32_F64(eigh)
 
 }  // namespace cpu
 }  // namespace mercer

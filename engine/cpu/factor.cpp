@@ -110,14 +110,9 @@ void lu_inverse(int64_t n, const T* factors, const int64_t* pivots, T* inverse) 
     });
 }
 
-#define MERCER_FACTOR(T)                                                                 \
-    template void solve_triangular<T>(int64_t, int64_t, MatrixView<const T>, bool, bool, \
-                                      MatrixView<T>, bool);                              \
-    template void lu_solve<T>(int64_t, int64_t, const T*, const int64_t*, bool, T*);     \
-    template void lu_inverse<T>(int64_t, const T*, const int64_t*, T*);
-MERCER_FACTOR(float)
-MERCER_FACTOR(double)
-#undef MERCER_FACTOR
+MERCER_F32_F64(solve_triangular)
+MERCER_F32_F64(lu_solve)
+MERCER_F32_F64(lu_inverse)
 
 }  // namespace cpu
 }  // namespace mercer

@@ -356,16 +356,7 @@ bool gemm_by_openblas() {
     return chosen;
 }
 
-#define MERCER_GEMM(T)                                                                            \
-    template void gemm<T>(int64_t, int64_t, int64_t, const MatrixView<const T>&,                  \
-                          const MatrixView<const T>&, const MatrixView<T>&, bool,                 \
-                          const Epilogue<T>&, Order);                                             \
-    template void gemm_batched<T>(int64_t, int64_t, int64_t, int64_t, const MatrixView<const T>&, \
-                                  const int64_t*, const MatrixView<const T>&, const int64_t*,     \
-                                  const MatrixView<T>&, const int64_t*, bool, const Epilogue<T>&, \
-                                  Order);
-MERCER_GEMM(float)
-MERCER_GEMM(double)
-#undef MERCER_GEMM
+MERCER_F32_F64(gemm)
+MERCER_F32_F64(gemm_batched)
 
 }  // namespace mercer::cpu

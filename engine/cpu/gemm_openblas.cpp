@@ -66,9 +66,6 @@ void gemm_openblas(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, Matri
     if (!in_place) each([](T& into, T& copy) { into = copy; });
 }
 
-template void gemm_openblas<float>(int64_t, int64_t, int64_t, MatrixView<const float>,
-                                   MatrixView<const float>, MatrixView<float>, bool);
-template void gemm_openblas<double>(int64_t, int64_t, int64_t, MatrixView<const double>,
-                                    MatrixView<const double>, MatrixView<double>, bool);
+MERCER_F32_F64(gemm_openblas)
 
 }  // namespace mercer::cpu

@@ -142,7 +142,6 @@ int64_t lu(int64_t n, T* a, int64_t* pivots) {
     return Lu<T>(n, n, a, n, pivots, width, n <= depth).run();
 }
 
-template int64_t lu<float>(int64_t, float*, int64_t*);
-template int64_t lu<double>(int64_t, double*, int64_t*);
+MERCER_F32_F64(lu)
 
 }  // namespace mercer::cpu
