@@ -228,12 +228,9 @@ void negate(int64_t n, T* x) {
     for (int64_t i = 0; i < n; ++i) x[i] = -x[i];
 }
 
-template <class T>
-constexpr cpu::FactorKernels<T> kernels = {substitute<T>, cholesky<T>, lu<T>, negate<T>};
-
 }  // namespace
 
-extern const cpu::FactorKernels<float> factor_kernels_f32 = kernels<float>;
-extern const cpu::FactorKernels<double> factor_kernels_f64 = kernels<double>;
+extern const cpu::FactorKernels<float> factor_kernels_f32 = {substitute, cholesky, lu, negate};
+extern const cpu::FactorKernels<double> factor_kernels_f64 = {substitute, cholesky, lu, negate};
 
 }  // namespace mercer::MERCER_ISA

@@ -111,12 +111,9 @@ void gru_back(int64_t n, const T* memory, const T* h_before, const T* dy, const 
     });
 }
 
-template <class T>
-constexpr cpu::RecurrentTable<T> table = {lstm<T>, lstm_back<T>, gru<T>, gru_back<T>};
-
 }  // namespace
 
-extern const cpu::RecurrentTable<float> cells_f32 = table<float>;
-extern const cpu::RecurrentTable<double> cells_f64 = table<double>;
+extern const cpu::RecurrentTable<float> cells_f32 = {lstm, lstm_back, gru, gru_back};
+extern const cpu::RecurrentTable<double> cells_f64 = {lstm, lstm_back, gru, gru_back};
 
 }  // namespace mercer::MERCER_ISA
