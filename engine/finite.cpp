@@ -1,10 +1,8 @@
 #include "engine/finite.h"
 
-#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <exception>
-#include <mutex>
 #include <optional>
 
 #include "engine/cpu/reduce.h"
@@ -15,24 +13,16 @@
 namespace mercer {
 namespace {
 
-std::atomic<FiniteCheck> from_environment{FiniteCheck::environment};  // as yet unread
-
-void read_environment() {
-    static std::mutex mutex;
-    const std::lock_guard lock(mutex);
-    if (from_environment.load() != FiniteCheck::environment) return;
+FiniteCheck read_environment() {
     const char* text = std::getenv("MERCER_CHECK_FINITE");
     const std::string value = text ? text : "";
-    if (value == "nan" || value == "1")
-        from_environment = FiniteCheck::nan;
-    else if (value == "inf")
-        from_environment = FiniteCheck::infinite;
-    else if (value.empty() || value == "off" || value == "0")
-        from_environment = FiniteCheck::off;
-    else
+    if (value == "nan" || value == "1") return FiniteCheck::nan;
+    if (value == "inf") return FiniteCheck::infinite;
+    if (!value.empty() && value != "off" && value != "0")
         throw ValueError("finite check", "MERCER_CHECK_FINITE must be nan, inf or off, got '",
                          value, "'");
-    if (from_environment == FiniteCheck::off) --instruments::active;  // which began at 1
+    --instruments::active;  // which began at 1
+    return FiniteCheck::off;
 }
 
 Dims unravel(int64_t at, const Shape& shape) {
@@ -109,10 +99,9 @@ FiniteScope::~FiniteScope() noexcept(false) {
 }
 
 FiniteCheck instruments::finite_check() {
-    if (from_environment.load(std::memory_order_relaxed) == FiniteCheck::environment)
-        read_environment();
+    static const FiniteCheck from_environment = read_environment();
     const FiniteCheck own = operation_context.check;
-    return own == FiniteCheck::environment ? from_environment.load(std::memory_order_relaxed) : own;
+    return own == FiniteCheck::environment ? from_environment : own;
 }
 
 void instruments::check_results(const OperationFrame& frame) {
