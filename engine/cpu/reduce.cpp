@@ -73,15 +73,11 @@ void reduce_planes(const ReduceKernel& kernel, int64_t planes, int64_t n, int64_
     const int64_t row = side * element, plane = n * row,
                   some = std::max<int64_t>(caches().l1 / 8 / plane, n > 16 ? 64 : 16),
                   group = std::min(4096 / row, some),
-                  width = row <= 16   ? 16
-                          : row <= 32 ? 32
-                          : row <= 64 ? 64
-                                      : 128,
+                  width = std::clamp<int64_t>(int64_t(std::bit_ceil(uint64_t(row))), 16, 128),
                   pitch = (group * row + width + 63) / 64 * 64;
-    const auto move = width == 16   ? move_rows<16>
-                      : width == 32 ? move_rows<32>
-                      : width == 64 ? move_rows<64>
-                                    : move_rows<128>;
+    constexpr decltype(&move_rows<16>) moves[] = {move_rows<16>, move_rows<32>, move_rows<64>,
+                                                  move_rows<128>};
+    const auto move = moves[std::countr_zero(uint64_t(width)) - 4];
     parallel_each((planes + group - 1) / group, grain_for(n * side * group / 4), [&](int64_t g) {
         const int64_t first = g * group, count = std::min(group, planes - first),
                       inside = std::max<int64_t>(0, count - 1 - width / plane);
