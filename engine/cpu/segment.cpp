@@ -41,9 +41,9 @@ void for_pieces(const SegmentList& list, int64_t width, Body body) {
 }
 
 /// body(part) over parts of a piece, short enough for their rows to be in cache still after it was seen that all are in
-/// [0, rows); else false.
+/// [0, rows); else `good` becomes false.
 template <class Body>
-bool checked(const Segments& piece, int64_t rows, Body body) {
+void checked(const Segments& piece, int64_t rows, std::atomic<bool>& good, Body body) {
     constexpr int64_t most = 4096;
     const int64_t* const at = piece.offsets;
     Segments part = piece;
@@ -52,10 +52,9 @@ bool checked(const Segments& piece, int64_t rows, Body body) {
         const auto* const end =
             std::upper_bound(at + part.begin + 1, at + piece.end + 1, first + most);
         part.end = std::max<int64_t>(part.begin + 1, end - at - 1);
-        if (!within(piece.row + first, at[part.end] - first, rows)) return false;
+        if (!within(piece.row + first, at[part.end] - first, rows)) return void(good = false);
         body(part);
     }
-    return true;
 }
 
 template <class T>
@@ -81,10 +80,9 @@ bool segment_product(const SegmentList& list, const void* w, const void* x, int6
     const auto kernel = segment_table().product[dtype == DType::f64];
     std::atomic<bool> good{true};
     for_pieces(list, width, [&](const Segments& piece, int64_t column) {
-        const bool all = checked(piece, rows, [&](const Segments& part) {
+        checked(piece, rows, good, [&](const Segments& part) {
             kernel(part, w, at(x, column, dtype), at(out, column, dtype));
         });
-        if (!all) good = false;
     });
     return good;
 }
@@ -95,8 +93,7 @@ bool segment_dots(const SegmentList& list, const void* a, const void* b, int64_t
     std::atomic<bool> good{true};
     parallel_for(list.count, grain_for(cost(list, width)), [&](int64_t begin, int64_t end) {
         const Segments piece{list.offsets, list.row, begin, end, width, width};
-        if (!checked(piece, rows, [&](const Segments& part) { kernel(part, a, b, out); }))
-            good = false;
+        checked(piece, rows, good, [&](const Segments& part) { kernel(part, a, b, out); });
     });
     return good;
 }
