@@ -225,10 +225,7 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
     for (int64_t i = 0; i < threads; ++i)
         new (&shared.part(i)) std::atomic<uint64_t>(uint64_t(grains * i / threads) << 32 |
                                                     uint64_t(grains * (i + 1) / threads));
-    if (threads == 1) return Member<T>(shared, 0).run();
-    parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
-        for (; begin < end; ++begin) Member<T>(shared, begin).run();
-    });
+    parallel_each(threads, 1, [&](int64_t i) { Member<T>(shared, i).run(); });
 }
 
 }  // namespace
