@@ -1,29 +1,24 @@
 // Products, factors and solutions of tiny matrices, a register's lanes of them at a time: the formulas of gemm.h and
 // factor_kernels.cpp, element by element in the same order, so the same bits.
+#include <type_traits>
+
 #include "engine/cpu/kernels/row.h"
 #include "engine/cpu/tiny_table.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
 
-/// A register's matrices in a tile, to read, and to write as well.
+/// A register's matrices in a tile.
 template <class T>
-struct Read {
-    const T* p;
-    int64_t row, col;
-    int count;
-    MERCER_INLINE Vec<T> operator()(int64_t i, int64_t j) const {
-        return load(p + i * row + j * col, count, T(1));
-    }
-};
-template <class T>
-struct Write {
+struct Matrices {
+    using V = Vec<std::remove_const_t<T>>;
     T* p;
     int64_t row, col;
     int count;
-    MERCER_INLINE operator Read<T>() const { return {p, row, col, count}; }
-    MERCER_INLINE Vec<T> operator()(int64_t i, int64_t j) const { return Read<T>(*this)(i, j); }
-    MERCER_INLINE void set(int64_t i, int64_t j, Vec<T> v) const {
+    MERCER_INLINE V operator()(int64_t i, int64_t j) const {
+        return load(p + i * row + j * col, count, typename V::Scalar(1));
+    }
+    MERCER_INLINE void set(int64_t i, int64_t j, V v) const {
         store(v, p + i * row + j * col, count);
     }
 };
@@ -40,9 +35,9 @@ MERCER_INLINE bool all_of(Mask<T> good, int count) {
 template <class T>
 void multiply(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* c, int64_t columns) {
     for_run<T>(columns, [&](int64_t at, int count) MERCER_STEP {
-        const Read<T> x{a + at, k * columns, columns, count},
+        const Matrices<const T> x{a + at, k * columns, columns, count},
             y{b + at, n * columns, columns, count};
-        const Write<T> z{c + at, n * columns, columns, count};
+        const Matrices<T> z{c + at, n * columns, columns, count};
         with_constant<cpu::tiny_steps>(k, [&](auto depth) MERCER_STEP {
             for (int64_t j = 0; j < n; ++j) {
                 Vec<T> column[depth.value];
@@ -76,8 +71,8 @@ template <class T>
 bool cholesky(int64_t n, const T* a, T* lower, int64_t columns) {
     bool good = true;
     for_run<T>(columns, [&](int64_t at, int count) MERCER_STEP {
-        const Read<T> x{a + at, n * columns, columns, count};
-        const Write<T> l{lower + at, n * columns, columns, count};
+        const Matrices<const T> x{a + at, n * columns, columns, count};
+        const Matrices<T> l{lower + at, n * columns, columns, count};
         for (int64_t j = 0; j < n; ++j) {
             Vec<T> root(T(1));
             for (int64_t i = 0; i < n; ++i) {
@@ -100,8 +95,8 @@ bool cholesky(int64_t n, const T* a, T* lower, int64_t columns) {
 
 /// x ← T⁻¹x of one register's matrices.
 template <class T>
-MERCER_INLINE void substitute(int64_t n, int64_t k, const Read<T>& t, bool lower, bool unit,
-                              const Write<T>& x) {
+MERCER_INLINE void substitute(int64_t n, int64_t k, const Matrices<const T>& t, bool lower,
+                              bool unit, const Matrices<T>& x) {
     for (int64_t c = 0; c < k; ++c)
         for (int64_t s = 0; s < n; ++s) {  // in the order of solving
             const int64_t i = lower ? s : n - 1 - s;
@@ -124,7 +119,8 @@ void solve_triangular(int64_t n, int64_t k, const T* t, bool lower, T* x, int64_
 
 /// Rows i and j change places where `where` says so.
 template <class T>
-MERCER_INLINE void exchange(const Write<T>& x, int64_t width, int64_t i, int64_t j, Mask<T> where) {
+MERCER_INLINE void exchange(const Matrices<T>& x, int64_t width, int64_t i, int64_t j,
+                            Mask<T> where) {
     for (int64_t c = 0; c < width; ++c) {
         const Vec<T> one = x(i, c), other = x(j, c);
         x.set(i, c, select(where, other, one));
@@ -136,7 +132,7 @@ template <class T>
 bool solve(int64_t n, int64_t k, T* a, T* b, int64_t columns) {
     bool good = true;
     for_run<T>(columns, [&](int64_t at, int count) MERCER_STEP {
-        const Write<T> l{a + at, n * columns, columns, count},
+        const Matrices<T> l{a + at, n * columns, columns, count},
             x{b + at, k * columns, columns, count};
         for (int64_t j = 0; j < n; ++j) {
             Vec<T> best(T(-1)), place(T(0));
@@ -159,8 +155,9 @@ bool solve(int64_t n, int64_t k, T* a, T* b, int64_t columns) {
             const Vec<T> pivot = l(j, j);
             for (int64_t i = j + 1; i < n; ++i) l.set(i, j, l(i, j) / pivot);
         }
-        substitute<T>(n, k, l, true, true, x);
-        substitute<T>(n, k, l, false, false, x);
+        const Matrices<const T> lu{l.p, l.row, l.col, count};
+        substitute<T>(n, k, lu, true, true, x);
+        substitute<T>(n, k, lu, false, false, x);
     });
     return good;
 }
