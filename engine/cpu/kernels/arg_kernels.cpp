@@ -37,18 +37,6 @@ MERCER_INLINE int64_t find(const T* x, int64_t n, T value) {
     return i + across<MinOp>(first);
 }
 
-/// A register's places, `rows` of them, `step` apart.
-template <class Index>
-MERCER_INLINE void put_places(Vec<Index> at, int64_t* to, int64_t step, int rows) {
-    constexpr int lanes = Vec<Index>::lanes;
-    Index places[lanes];
-    at.store(places);
-    if (step == 1 && rows == lanes)
-        for (int r = 0; r < lanes; ++r) to[r] = places[r];
-    else
-        for (int r = 0; r < rows; ++r) to[r * step] = places[r];
-}
-
 template <class Op, class T>
 void run(const cpu::ReduceArgs& args) {
     if (short_rows<T>(args.n, args.count))
@@ -63,8 +51,8 @@ void run(const cpu::ReduceArgs& args) {
                     best = select(better, v[i], best);
                     at = select(better.template as<Index>(), Vec<Index>(Index(i)), at);
                 }
-                put_places(at, static_cast<int64_t*>(args.out) + k * args.out_step, args.out_step,
-                           rows);
+                put_results(at, static_cast<int64_t*>(args.out) + k * args.out_step, args.out_step,
+                            rows);
                 if (args.extra)
                     put_results(best, static_cast<T*>(args.extra) + k * args.out_step,
                                 args.out_step, rows);
@@ -119,13 +107,10 @@ void columns(const cpu::ReduceArgs& args) {
     }
 }
 
-#define MERCER_KERNEL(Op, T) \
-    { run<Op, T>, columns<Op, T> }
-#define MERCER_ALL(Op)                                                                   \
-    {                                                                                    \
-        MERCER_KERNEL(Op, float), MERCER_KERNEL(Op, double), MERCER_KERNEL(Op, int32_t), \
-            MERCER_KERNEL(Op, int64_t)                                                   \
-    }
+template <class Op, class T>
+constexpr cpu::ReduceKernel both = {run<Op, T>, columns<Op, T>};
+#define MERCER_ALL(Op) \
+    { both<Op, float>, both<Op, double>, both<Op, int32_t>, both<Op, int64_t> }
 
 }  // namespace
 

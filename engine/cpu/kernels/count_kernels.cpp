@@ -54,13 +54,12 @@ void columns(const cpu::ReduceArgs& args) {
     }
 }
 
-#define MERCER_KERNEL(T, finish) \
-    { run<T, finish>, columns<T, finish> }
-#define MERCER_ALL(finish)                                                  \
-    {                                                                       \
-        MERCER_KERNEL(float, finish), MERCER_KERNEL(double, finish),        \
-            MERCER_KERNEL(int32_t, finish), MERCER_KERNEL(int64_t, finish), \
-            MERCER_KERNEL(uint8_t, finish)                                  \
+template <class T, auto finish>
+constexpr cpu::ReduceKernel both = {run<T, finish>, columns<T, finish>};
+#define MERCER_ALL(finish)                                                                       \
+    {                                                                                            \
+        both<float, finish>, both<double, finish>, both<int32_t, finish>, both<int64_t, finish>, \
+            both<uint8_t, finish>                                                                \
     }
 
 }  // namespace

@@ -49,17 +49,12 @@ void columns(const cpu::ReduceArgs& args) {
     }
 }
 
-#define MERCER_KERNEL(Op, Of, T) \
-    { run<Op, Of, T>, columns<Op, Of, T> }
-#define MERCER_ALL(Op)                                                             \
-    {                                                                              \
-        MERCER_KERNEL(Op, Itself, float), MERCER_KERNEL(Op, Itself, double),       \
-            MERCER_KERNEL(Op, Itself, int32_t), MERCER_KERNEL(Op, Itself, int64_t) \
-    }
-#define MERCER_FLOATING(Op, Of)                                             \
-    {                                                                       \
-        MERCER_KERNEL(Op, Of, float), MERCER_KERNEL(Op, Of, double), {}, {} \
-    }
+template <class Op, class T, class Of = Itself>
+constexpr cpu::ReduceKernel both = {run<Op, Of, T>, columns<Op, Of, T>};
+#define MERCER_ALL(Op) \
+    { both<Op, float>, both<Op, double>, both<Op, int32_t>, both<Op, int64_t> }
+#define MERCER_FLOATING(Op, Of) \
+    { both<Op, float, Of>, both<Op, double, Of> }
 
 }  // namespace
 

@@ -243,13 +243,18 @@ struct Columns {
     }
 };
 
-/// A register's results, `rows` of them, `step` apart.
-template <class T>
-MERCER_INLINE void put_results(Vec<T> v, T* to, int64_t step, int rows) {
-    if (step == 1) return rows == Vec<T>::lanes ? v.store(to) : v.store(to, rows);
-    T e[Vec<T>::lanes];
+/// A register's results, `rows` of them, `step` apart; as To.
+template <class T, class To>
+MERCER_INLINE void put_results(Vec<T> v, To* to, int64_t step, int rows) {
+    constexpr int lanes = Vec<T>::lanes;
+    if constexpr (std::is_same_v<T, To>)
+        if (step == 1) return rows == lanes ? v.store(to) : v.store(to, rows);
+    T e[lanes];
     v.store(e);
-    for (int r = 0; r < rows; ++r) to[r * step] = e[r];
+    if (step == 1 && rows == lanes)
+        for (int r = 0; r < lanes; ++r) to[r] = e[r];
+    else
+        for (int r = 0; r < rows; ++r) to[r * step] = e[r];
 }
 
 template <class T>
