@@ -9,10 +9,10 @@ namespace mercer::MERCER_ISA {
 namespace {
 
 // to[c·to_row + r] = from[r·from_row + c]: in squares of one register each way, the last ones over others, or, of what is
-// smaller, by columns. Not inline: its registers would be saved for each short row of other steps.
+// smaller, by columns.
 template <class T>
-MERCER_OUTLINE void turn(const T* from, int64_t rows, int64_t columns, int64_t from_row, T* to,
-                         int64_t to_row) {
+MERCER_INLINE void turn_squares(const T* from, int64_t rows, int64_t columns, int64_t from_row,
+                                T* to, int64_t to_row) {
     constexpr int64_t n = wide_bytes / sizeof(T);
     if (rows < n || columns < n) {
         for (int64_t c = 0; c < columns; ++c)
@@ -27,22 +27,16 @@ MERCER_OUTLINE void turn(const T* from, int64_t rows, int64_t columns, int64_t f
             transpose(in, x, to + x * to_row + y, to_row);
         }
 }
-
+// Not inline: its registers would be saved for each short row of other steps.
+template <class T>
+MERCER_OUTLINE void turn(const T* from, int64_t rows, int64_t columns, int64_t from_row, T* to,
+                         int64_t to_row) {
+    turn_squares(from, rows, columns, from_row, to, to_row);
+}
 // Planes of as many channels as a register has lanes, each `count` elements: a register of their elements after the other.
 template <class T>
 MERCER_OUTLINE void turn_planes(const T* from, int64_t count, T* to) {
-    constexpr int64_t w = Vec<T>::lanes, n = wide_bytes / sizeof(T);
-    if (count < n || w < n) {
-        for (int64_t i = 0; i < count; ++i)
-            for (int64_t c = 0; c < w; ++c) to[i * w + c] = from[c * count + i];
-        return;
-    }
-    for (int64_t i = 0; i < count; i += n) {
-        const int64_t first = i + n > count ? count - n : i;
-        const T* in[n];
-        MERCER_UNROLL for (int c = 0; c < n; ++c) in[c] = from + c * count;
-        transpose(in, first, to + first * w, w);
-    }
+    turn_squares(from, Vec<T>::lanes, count, count, to, Vec<T>::lanes);
 }
 
 // And back: planes of the last `kept` lanes, one after the other.
