@@ -4,8 +4,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "engine/cpu/canonical.h"
 #include "engine/cpu/sort_table.h"
-#include "engine/simd/vec.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
@@ -156,18 +156,12 @@ void merge(const void* left, int64_t na, const void* right, int64_t nb, int64_t 
 // What comes after every number in order, or is equal to the last.
 template <class T>
 MERCER_INLINE T last_number(bool descending) {
-    constexpr bool wide = sizeof(T) == 8;
-    if constexpr (floating<T>) return T(descending ? -__builtin_inf() : __builtin_inf());
-    if constexpr (wide) return T(descending ? INT64_MIN : INT64_MAX);
-    return T(descending ? INT32_MIN : INT32_MAX);
+    return descending ? lower_end<T> : upper_end<T>;
 }
 /// a before b, or level with it; no NaN is.
 template <bool descending, class T>
 MERCER_INLINE Mask<T> not_after(Vec<T> a, Vec<T> b) {
-    if constexpr (descending)
-        return a >= b;
-    else
-        return a <= b;
+    return descending ? a >= b : a <= b;
 }
 
 // A key that at least k of x[0, n) are not above, and not many more: the k-th smallest of the firsts of groups (i modulo
