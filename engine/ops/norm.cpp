@@ -114,14 +114,12 @@ std::array<Tensor, 3> RowNorm<centred>::backward(const Tensor& from, const Tenso
             a.dgain = at(dgain, c * all.parameters), a.dbias = at(dbias, c * all.parameters);
         kernel(a);
     });
-    if (parameters) {
-        const auto whole = [&](const Tensor& parts) {
-            return reshape(chunks == 1 ? parts : cpu::reduce(cpu::Reduction::sum, parts, 1),
-                           {all.parameters});
-        };
-        dgain = whole(dgain), dbias = whole(dbias);
-    }
-    return {dx, dgain, dbias};
+    if (!parameters) return {dx, {}, {}};
+    const auto whole = [&](const Tensor& parts) {
+        return reshape(chunks == 1 ? parts : cpu::reduce(cpu::Reduction::sum, parts, 1),
+                       {all.parameters});
+    };
+    return {dx, whole(dgain), whole(dbias)};
 }
 
 template struct RowNorm<true>;
