@@ -1,6 +1,5 @@
 #include "engine/operation.h"
 
-#include <exception>
 #include <memory>
 #include <utility>
 
@@ -45,11 +44,8 @@ void WatchedScope::enter(const char* name, Kind kind) {
     const FiniteCheck check = instruments::finite_check();
     const uint64_t session = instruments::trace_session();
     if (check == FiniteCheck::off && session == 0) return;
-    frame_ = new OperationFrame{name, kind, context.frame, std::uncaught_exceptions()};
+    context.frame = frame_ = new OperationFrame{name, kind, session};
     frame_->check = check;
-    frame_->session = session;
-    if (session) frame_->start = instruments::now();
-    context.frame = frame_;
 }
 
 void WatchedScope::reads(std::span<const Tensor> x) {
@@ -78,9 +74,7 @@ TaskScope::TaskScope(const OperationContext& caller) : outer_(operation_context)
     operation_context.frame = nullptr;
     const uint64_t session = instruments::on() ? instruments::trace_session() : 0;
     if (session == 0) return;
-    frame_ = new OperationFrame{OperationScope::current(), WatchedScope::Kind::task, nullptr, 0};
-    frame_->session = session;
-    frame_->start = instruments::now();
+    frame_ = new OperationFrame{OperationScope::current(), WatchedScope::Kind::task, session};
     operation_context.frame = frame_;
 }
 TaskScope::~TaskScope() {

@@ -2,17 +2,25 @@
 #pragma once
 
 #include <array>
+#include <exception>
 
 #include "engine/operation.h"
 #include "engine/tensor.h"
 
 namespace mercer {
 
+namespace instruments {
+/// ns since an arbitrary moment.
+int64_t now() noexcept;
+}  // namespace instruments
+
+/// Made when it opens.
 struct OperationFrame {
     const char* name;
     WatchedScope::Kind kind;
-    OperationFrame* outer;
-    int exceptions;  // in flight when it opened
+    uint64_t session;  // of the profiler; 0: no trace was running
+    OperationFrame* outer = operation_context.frame;
+    int exceptions = std::uncaught_exceptions();  // in flight
 
     static constexpr size_t max_operands = 4;  // further ones are not looked at
     std::array<const Tensor*, max_operands> operands{};
@@ -23,10 +31,9 @@ struct OperationFrame {
     std::vector<Tensor> made{};
 
     // The profiler.
-    uint64_t session = 0;          // 0: no trace was running
-    int64_t start = 0, inner = 0;  // ns; `inner`: spent in scopes within
-    uint64_t bytes = 0;            // of tensors allocated here and in scopes within
-    Shape shape{};                 // of the last one made here
+    int64_t start = session ? instruments::now() : 0, inner = 0;  // ns; `inner`: in scopes within
+    uint64_t bytes = 0;  // of tensors allocated here and in scopes within
+    Shape shape{};       // of the last one made here
     DType dtype = DType::f32;
     bool allocated = false;
 };
@@ -43,8 +50,6 @@ void forget_waiting() noexcept;
 
 /// The running trace, 0 for none.
 uint64_t trace_session() noexcept;
-/// ns since an arbitrary moment.
-int64_t now() noexcept;
 /// Notes a scope that ends.
 void trace(const OperationFrame& frame) noexcept;
 }  // namespace instruments

@@ -1,7 +1,6 @@
 #include "engine/trace.h"
 
 #include <chrono>
-#include <exception>
 #include <new>
 #include <thread>
 
@@ -124,11 +123,7 @@ void TraceScope::enter(std::string_view name) {
         if (at == recording->names.end()) at = recording->names.emplace(name).first;
         kept = at->c_str();
     }
-    frame_ = new OperationFrame{kept, WatchedScope::Kind::user, operation_context.frame,
-                                std::uncaught_exceptions()};
-    frame_->session = now_in;
-    frame_->start = instruments::now();
-    operation_context.frame = frame_;
+    operation_context.frame = frame_ = new OperationFrame{kept, WatchedScope::Kind::user, now_in};
 }
 
 void TraceScope::leave() noexcept {
