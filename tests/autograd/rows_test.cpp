@@ -169,7 +169,8 @@ TEST_CASE("a smoothed cross entropy knows no shift, in rows of any length") {
                     return cross_entropy(logits, ids({2, 0}), .1);
                 };
                 CHECK(difference(loss(x), loss(x + 0x1p16)) == "");
-                const Tensor wide = cast(x, DType::f64), log_p = log_softmax(wide);
+                const Tensor wide = cast(x, DType::f64), below = wide - max(wide, {1}, true),
+                             log_p = below - log(sum(exp(below), {1}, true));
                 const double own = (slice(log_p, 0, 0, 1).to_vector<double>()[2] +
                                     slice(log_p, 0, 1, 2).to_vector<double>()[0]) /
                                    2;
@@ -298,7 +299,7 @@ TEST_CASE(
                          x = concat({cast(unsqueeze(low, 1), dtype), zeros, none}, 1);
             on_every_isa([&] {
                 const double error = distance(cast(logsumexp(x, {1}), DType::f64), doubles(exact));
-                CHECK(error <= (dtype == DType::f32 ? 3 * 0x1p-24 : 4 * 0x1p-53));
+                CHECK(error <= (dtype == DType::f32 ? 1.5 * 0x1p-24 : 1.5 * 0x1p-53));
             });
         }
 }
