@@ -8,6 +8,7 @@
 namespace mercer::cpu {
 namespace {
 
+// Not by a stream: its buffer would be more than the readers may take for a small file.
 int64_t read_number(const char* path, char* text, size_t size) {
     std::FILE* file = std::fopen(path, "r");
     if (!file) return -1;
