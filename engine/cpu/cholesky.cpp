@@ -2,6 +2,7 @@
 // subtracted.
 #include "engine/cpu/blocks.h"
 #include "engine/cpu/factor.h"
+#include "engine/cpu/instantiate.h"
 
 namespace mercer::cpu {
 namespace {

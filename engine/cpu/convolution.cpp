@@ -8,6 +8,7 @@
 #include "engine/cpu/correlation.h"
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/gemm.h"
+#include "engine/cpu/instantiate.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 

@@ -6,6 +6,7 @@
 #include "engine/cpu/correlation.h"
 #include "engine/cpu/gemm.h"
 #include "engine/cpu/gemm_panel.h"
+#include "engine/cpu/instantiate.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 

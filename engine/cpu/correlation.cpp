@@ -5,6 +5,7 @@
 
 #include "engine/cpu/gemm.h"
 #include "engine/cpu/gemm_panel.h"
+#include "engine/cpu/instantiate.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 

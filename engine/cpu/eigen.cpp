@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "engine/cpu/dispatch.h"
+#include "engine/cpu/instantiate.h"
 #include "engine/cpu/tridiagonal.h"
 
 namespace mercer {

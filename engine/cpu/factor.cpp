@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/cpu/dispatch.h"
+#include "engine/cpu/instantiate.h"
 #include "engine/cpu/triangle.h"
 
 namespace mercer {

@@ -15,6 +15,7 @@
 
 #include "engine/cpu/gemm_in_place.h"
 #include "engine/cpu/gemm_member.h"
+#include "engine/cpu/instantiate.h"
 #include "engine/cpu/pointwise.h"
 #include "engine/error.h"
 #include "engine/parallel.h"

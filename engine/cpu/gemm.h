@@ -4,11 +4,6 @@
 #include "engine/cpu/gemm_table.h"
 #include "engine/export.h"
 
-/// Makes a function template, defined where this stands, for both element types.
-#define MERCER_F32_F64(function)                        \
-    template decltype(function<float>) function<float>; \
-    template decltype(function<double>) function<double>;
-
 namespace mercer::cpu {
 
 /// A matrix in memory: element (i, j) at data[i·row + j·col].

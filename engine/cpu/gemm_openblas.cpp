@@ -5,6 +5,7 @@
 
 #include "engine/cpu/cblas.h"
 #include "engine/cpu/gemm.h"
+#include "engine/cpu/instantiate.h"
 #include "engine/error.h"
 #include "engine/lapack.h"
 #include "engine/scratch.h"

@@ -2,6 +2,7 @@
 // triangle and lose what the rows below take from them.
 #include "engine/cpu/blocks.h"
 #include "engine/cpu/factor.h"
+#include "engine/cpu/instantiate.h"
 
 namespace mercer::cpu {
 namespace {

@@ -10,9 +10,11 @@ namespace mercer::MERCER_ISA {
 inline constexpr int32_t eighths[8] = {0x0,      -0x46a3e, -0x7c810, -0xa0129,
                                        -0xafb0d, -0xa98d6, -0x8bb03, -0x53f39};
 MERCER_INLINE Vec<float> step_power(Vec<int32_t> k) {
-    return as_float(shift_left<20>(k) + lookup(eighths, k));
+    return as_float(shift_left<Format<float>::mantissa - 3>(k) + lookup(eighths, k));
 }
-MERCER_INLINE Vec<double> step_power(Vec<int64_t> k) { return as_float(shift_left<52>(k)); }
+MERCER_INLINE Vec<double> step_power(Vec<int64_t> k) {
+    return as_float(shift_left<Format<double>::mantissa>(k));
+}
 /// P with e^r = 1 + r + r² P(r) for |r| ≤ log(2)/16 (error of e^r 2^-25.2); of double within a whole step.
 MERCER_INLINE Vec<float> step_polynomial(Vec<float> r) {
     return horner(r, 0x1.000876p-1f, 0x1.555762p-3f);
@@ -64,16 +66,7 @@ MERCER_INLINE ExpSum<T> exp_sum(const T* x, int64_t n, Total&... total) {
     for (int64_t b = 0; b < n; b += block) {
         const T* const now = x + b;
         const int64_t count = n - b < block ? n - b : block;
-        const int64_t half = count / (2 * Vec<T>::lanes) * Vec<T>::lanes;
-        Vec<T> seen(lowest), also(lowest);
-        for_run<T>(half, [&](int64_t i, int) MERCER_STEP {
-            seen = PlainMax::join(seen, Vec<T>::load(now + i));
-            also = PlainMax::join(also, Vec<T>::load(now + half + i));
-        });
-        for_run<T>(count - 2 * half, [&](int64_t i, int lanes) MERCER_STEP {
-            seen = PlainMax::join(seen, load(now + 2 * half + i, lanes, lowest));
-        });
-        const T m = across<PlainMax>(PlainMax::join(seen, also));
+        const T m = largest_of(now, count);
         if (m > largest) {
             if (m == -lowest) return {m, infinite_sum(x, n, total...)};
             top = m;
