@@ -174,7 +174,9 @@ bool pick_blocks(const Indexed& a, DType dtype, const void* from, void* to) {
     });
 }
 
-bool looks_at_ids(const Indexed& a) { return a.inner == 1 && !a.rows; }
+bool looks_at_ids(const Indexed& a) {
+    return a.inner == 1 && (!a.rows || (a.outer == 1 && beyond_cache(a)));
+}
 
 bool put(const Indexed& a, DType dtype, const void* from, void* to) {
     return visit_bits(dtype, [&]<class T>(T) {
@@ -201,10 +203,7 @@ void put_rows(const Indexed& a, DType dtype, const void* x, const void* from, vo
 }
 
 bool add_up(const Indexed& a, DType dtype, const void* from, void* to) {
-    if (a.outer == 1 && a.rows) {
-        join_rows(Reduction::sum, a, 0, dtype, from, to);
-        return true;
-    }
+    if (a.outer == 1 && a.rows) return join_rows(Reduction::sum, a, 0, dtype, from, to);
     return visit_floating(dtype, [&]<class T>(T) {
         return join_lines(a, static_cast<const T*>(from), static_cast<T*>(to), true,
                           [](T& place, T x) { place += x; });

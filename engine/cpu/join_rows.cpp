@@ -19,6 +19,7 @@ namespace {
 constexpr int64_t short_row = 16;      // elements; longer ones may be worth sorting their ids for
 constexpr int64_t worth_it = 1 << 14;  // elements from which sorting, or tables of one's own, are
 constexpr int64_t in_cache = 1 << 18;  // bytes of a table where rows in any order are quickly found
+constexpr int64_t ahead = 64;          // rows between asking for a place and joining to it
 
 bool worth_sorting(const Indexed& a, DType dtype) {
     return a.inner >= short_row && a.n * a.inner >= worth_it &&
@@ -46,27 +47,51 @@ constexpr auto lower = []<class T>(T& to, T x) {
     to = x != x ? x : least;
 };
 
-/// Rows of `width` of [first, last) into the table, in ascending order.
-template <int width, class T, class Join>
-void join_narrow(const Indexed& a, const T* from, int64_t first, int64_t last, T* table,
+/// Rows of `width` of [first, last) into the table, in ascending order. far: looks at the ids `ahead`, and asks for their
+/// places; false if one is outside.
+template <int width, bool far, class T, class Join>
+bool join_narrow(const Indexed& a, const T* from, int64_t first, int64_t last, T* table,
                  Join join) {
+    constexpr int some = std::min(width, 16 / int(sizeof(T)));  // a register
+    const int64_t* const ids = a.ids;
+    bool good = true;
     for (int64_t j = first; j < last; ++j) {
-        T *to = table + a.ids[j] * width, row[width];
-        for (int c = 0; c < width; ++c) join(row[c] = to[c], from[j * width + c]);
-        std::copy_n(row, width, to);
+        if constexpr (far) {
+            const auto id = uint64_t(ids[j + ahead]);
+            good &= id < uint64_t(a.size);
+            __builtin_prefetch(reinterpret_cast<void*>(uintptr_t(table) + id * sizeof(T) * width));
+        }
+        T* const to = table + ids[j] * width;
+        for (int c = 0; c < width; c += some) {
+            T row[some];
+            for (int k = 0; k < some; ++k) join(row[k] = to[c + k], from[j * width + c + k]);
+            for (int k = 0; k < some; ++k) to[c + k] = row[k];
+        }
     }
+    return good;
+}
+template <int width, class T, class Join>
+bool join_blocks(const Indexed& a, const T* from, int64_t first, int64_t last, T* table,
+                 Join join) {
+    if (!beyond_cache(a)) return join_narrow<width, false>(a, from, first, last, table, join);
+    bool good = within(a.ids + first, std::min(ahead, last - first), a.size);
+    for (; good && first + 2 * ahead <= last; first += ahead)
+        good = join_narrow<width, true>(a, from, first, first + ahead, table, join);
+    return good && within(a.ids + first, last - first, a.size) &&
+           join_narrow<width, false>(a, from, first, last, table, join);
 }
 template <class T, class Join>
-void join_run(Reduction op, const Indexed& a, const T* from, int64_t first, int64_t last, T* table,
+bool join_run(Reduction op, const Indexed& a, const T* from, int64_t first, int64_t last, T* table,
               Join join) {
     switch (a.inner) {
-        case 1: return join_narrow<1>(a, from, first, last, table, join);
-        case 2: return join_narrow<2>(a, from, first, last, table, join);
-        case 4: return join_narrow<4>(a, from, first, last, table, join);
-        case 8: return join_narrow<8>(a, from, first, last, table, join);
+        case 1: return join_blocks<1>(a, from, first, last, table, join);
+        case 2: return join_blocks<2>(a, from, first, last, table, join);
+        case 4: return join_blocks<4>(a, from, first, last, table, join);
+        case 8: return join_blocks<8>(a, from, first, last, table, join);
         default:
             segment_table().join_by_id[int(op)][sizeof(T) == 8](
                 a.ids + first, last - first, a.inner, from + first * a.inner, table);
+            return true;
     }
 }
 
@@ -78,11 +103,13 @@ void join_parts(const Indexed& a, T identity, T* to, Run run, Join join) {
                       a.n * a.inner < worth_it ? 1 : std::clamp<int64_t>(a.n / (2 * a.size), 1, 8);
     const Tensor room = Tensor::empty({parts - 1, size}, dtype_of<T>);
     T* more = static_cast<T*>(room.raw());
-    parallel_for(size, 1 << 15,
-                 [=](int64_t begin, int64_t end) { std::fill(to + begin, to + end, identity); });
+    if (parts == 1)
+        parallel_for(size, 1 << 15, [=](int64_t begin, int64_t end) {
+            std::fill(to + begin, to + end, identity);
+        });
     parallel_each(parts, 1, [&](int64_t p) {
         T* table = p ? more + (p - 1) * size : to;
-        if (p) std::fill_n(table, size, identity);
+        if (parts > 1) std::fill_n(table, size, identity);
         run(table, a.n * p / parts, a.n * (p + 1) / parts);
     });
     if (parts == 1) return;
@@ -96,11 +123,13 @@ template <class T>
 constexpr T infinity = std::numeric_limits<T>::infinity();
 
 template <class T, class Join>
-void join_all(Reduction op, const Indexed& a, const T* x, T identity, T* to, Join join) {
+bool join_all(Reduction op, const Indexed& a, const T* x, T identity, T* to, Join join) {
+    std::atomic<bool> good{true};
     const auto run = [&](T* table, int64_t first, int64_t last) {
-        join_run(op, a, x, first, last, table, join);
+        if (!join_run(op, a, x, first, last, table, join)) good = false;
     };
     join_parts(a, identity, to, run, join);
+    return good;
 }
 
 // Where an extremum is still what it began with, its rows may all be so, or it may have none.
@@ -153,17 +182,22 @@ void softmax_short(const Indexed& a, const T* x, T* y) {
 
 }  // namespace
 
-void join_rows(Reduction op, const Indexed& a, double empty, DType dtype, const void* from,
+bool beyond_cache(const Indexed& a) { return a.size * a.inner > 1 << 17; }
+
+bool join_rows(Reduction op, const Indexed& a, double empty, DType dtype, const void* from,
                void* to) {
-    if (worth_sorting(a, dtype))
-        return with_sorted(a, [&](const SegmentList& list) {
+    bool good = true;
+    if (worth_sorting(a, dtype)) {
+        with_sorted(a, [&](const SegmentList& list) {
             segment_reduce(op, list, from, a.inner, empty, dtype, to);
         });
+        return good;
+    }
     const auto join = [&]<class T>(T) {
         const T *x = static_cast<const T*>(from),
                 end = op == Reduction::max ? -infinity<T> : infinity<T>;
         T* out = static_cast<T*>(to);
-        if (op == Reduction::sum) return join_all(op, a, x, T(0), out, add);
+        if (op == Reduction::sum) return void(good = join_all(op, a, x, T(0), out, add));
         if (op == Reduction::max)
             join_all(op, a, x, end, out, raise);
         else
@@ -171,6 +205,7 @@ void join_rows(Reduction op, const Indexed& a, double empty, DType dtype, const 
         mark_empty(a, end, T(empty), out);
     };
     visit_floating(dtype, join);
+    return good;
 }
 
 void softmax_by_id(const Indexed& a, DType dtype, const void* x, void* y) {

@@ -10,8 +10,11 @@
 
 namespace mercer::cpu {
 
-/// to[s] = Σ (max, min) over ids[j] = s of from[j], `empty` where there is none. a.outer is 1, a.rows true.
-void join_rows(Reduction op, const Indexed& a, double empty, DType dtype, const void* from,
+/// Whether places met at random are worth asking for ahead, and ids are looked at then.
+bool beyond_cache(const Indexed& a);
+/// to[s] = Σ (max, min) over ids[j] = s of from[j], `empty` where there is none. a.outer is 1, a.rows true. Sums of single
+/// elements beyond the cache look at the ids themselves: false, and some left out, if one is outside.
+bool join_rows(Reduction op, const Indexed& a, double empty, DType dtype, const void* from,
                void* to);
 /// y[j] = exp(x[j] − max) / Σ exp(x − max) over the rows with ids[j]'s number, for each column by itself.
 void softmax_by_id(const Indexed& a, DType dtype, const void* x, void* y);
