@@ -28,12 +28,12 @@ bool worth_sorting(const Indexed& a, DType dtype) {
 
 /// Calls f(list) with the segments that a stable sort of the ids makes.
 template <class F>
-void with_sorted(const Indexed& a, F f) {
+auto with_sorted(const Indexed& a, F f) {
     const Tensor offsets = Tensor::empty({a.size + 1}, DType::i64),
                  order = Tensor::empty({a.n}, DType::i64);
     int64_t *at = static_cast<int64_t*>(offsets.raw()), *place = static_cast<int64_t*>(order.raw());
     sort_ids(a.ids, a.n, a.size, at, place);
-    f(SegmentList{at, place, a.size, a.n});
+    return f(SegmentList{at, place, a.size, a.n});
 }
 
 constexpr auto add = []<class T>(T& to, T x) { to += x; };
@@ -48,46 +48,40 @@ constexpr auto lower = []<class T>(T& to, T x) {
 };
 
 /// Rows of `width` of [first, last) into the table, in ascending order. far: looks at the ids `ahead`, and asks for their
-/// places; false if one is outside.
+/// places; false, and some left out, if one is outside.
 template <int width, bool far, class T, class Join>
 bool join_narrow(const Indexed& a, const T* from, int64_t first, int64_t last, T* table,
                  Join join) {
     constexpr int some = std::min(width, 16 / int(sizeof(T)));  // a register
-    const int64_t* const ids = a.ids;
-    bool good = true;
     for (int64_t j = first; j < last; ++j) {
         if constexpr (far) {
-            const auto id = uint64_t(ids[j + ahead]);
-            good &= id < uint64_t(a.size);
-            __builtin_prefetch(reinterpret_cast<void*>(uintptr_t(table) + id * sizeof(T) * width));
+            if (uint64_t(a.ids[j + ahead]) >= uint64_t(a.size)) return false;
+            __builtin_prefetch(table + a.ids[j + ahead] * width);
         }
-        T* const to = table + ids[j] * width;
-        for (int c = 0; c < width; c += some) {
-            T row[some];
-            for (int k = 0; k < some; ++k) join(row[k] = to[c + k], from[j * width + c + k]);
-            for (int k = 0; k < some; ++k) to[c + k] = row[k];
+        T row[some], *to = table + a.ids[j] * width;
+        for (int c = 0; c < width; c += some, to += some) {
+            for (int k = 0; k < some; ++k) join(row[k] = to[k], from[j * width + c + k]);
+            for (int k = 0; k < some; ++k) to[k] = row[k];
         }
     }
-    return good;
+    return true;
 }
 template <int width, class T, class Join>
-bool join_blocks(const Indexed& a, const T* from, int64_t first, int64_t last, T* table,
-                 Join join) {
+bool join_ahead(const Indexed& a, const T* from, int64_t first, int64_t last, T* table, Join join) {
     if (!beyond_cache(a)) return join_narrow<width, false>(a, from, first, last, table, join);
-    bool good = within(a.ids + first, std::min(ahead, last - first), a.size);
-    for (; good && first + 2 * ahead <= last; first += ahead)
-        good = join_narrow<width, true>(a, from, first, first + ahead, table, join);
-    return good && within(a.ids + first, last - first, a.size) &&
-           join_narrow<width, false>(a, from, first, last, table, join);
+    const int64_t seen = std::min(ahead, last - first), end = last - seen;
+    return within(a.ids + first, seen, a.size) &&
+           join_narrow<width, true>(a, from, first, end, table, join) &&
+           join_narrow<width, false>(a, from, end, last, table, join);
 }
 template <class T, class Join>
 bool join_run(Reduction op, const Indexed& a, const T* from, int64_t first, int64_t last, T* table,
               Join join) {
     switch (a.inner) {
-        case 1: return join_blocks<1>(a, from, first, last, table, join);
-        case 2: return join_blocks<2>(a, from, first, last, table, join);
-        case 4: return join_blocks<4>(a, from, first, last, table, join);
-        case 8: return join_blocks<8>(a, from, first, last, table, join);
+        case 1: return join_ahead<1>(a, from, first, last, table, join);
+        case 2: return join_ahead<2>(a, from, first, last, table, join);
+        case 4: return join_ahead<4>(a, from, first, last, table, join);
+        case 8: return join_ahead<8>(a, from, first, last, table, join);
         default:
             segment_table().join_by_id[int(op)][sizeof(T) == 8](
                 a.ids + first, last - first, a.inner, from + first * a.inner, table);
@@ -186,26 +180,23 @@ bool beyond_cache(const Indexed& a) { return a.size * a.inner > 1 << 17; }
 
 bool join_rows(Reduction op, const Indexed& a, double empty, DType dtype, const void* from,
                void* to) {
-    bool good = true;
-    if (worth_sorting(a, dtype)) {
-        with_sorted(a, [&](const SegmentList& list) {
+    if (worth_sorting(a, dtype))
+        return with_sorted(a, [&](const SegmentList& list) {
             segment_reduce(op, list, from, a.inner, empty, dtype, to);
+            return true;
         });
-        return good;
-    }
-    const auto join = [&]<class T>(T) {
+    return visit_floating(dtype, [&]<class T>(T) {
         const T *x = static_cast<const T*>(from),
                 end = op == Reduction::max ? -infinity<T> : infinity<T>;
         T* out = static_cast<T*>(to);
-        if (op == Reduction::sum) return void(good = join_all(op, a, x, T(0), out, add));
+        if (op == Reduction::sum) return join_all(op, a, x, T(0), out, add);
         if (op == Reduction::max)
             join_all(op, a, x, end, out, raise);
         else
             join_all(op, a, x, end, out, lower);
         mark_empty(a, end, T(empty), out);
-    };
-    visit_floating(dtype, join);
-    return good;
+        return true;
+    });
 }
 
 void softmax_by_id(const Indexed& a, DType dtype, const void* x, void* y) {
