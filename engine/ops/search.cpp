@@ -16,20 +16,22 @@ constexpr int abreast = 16;  // searches at once: their steps do not wait for on
 /// to[l] = how many of list(l)[0, n) come before x[l]; inclusive: or are equal to it. NaN comes last, and equals itself.
 template <bool inclusive, class T, class List>
 void search(List list, int64_t n, const T* x, int64_t* to, int count) {
-    const T* lists[abreast];
+    const T *lists[abreast], *at[abreast];
     T v[abreast];
-    int64_t at[abreast] = {};
     for (int l = 0; l < abreast; ++l)
-        lists[l] = list(l < count ? l : 0), v[l] = x[l < count ? l : 0];
+        lists[l] = at[l] = list(l < count ? l : 0), v[l] = x[l < count ? l : 0];
     const auto passes = [&](int l, int64_t k) -> int64_t {
-        const T b = lists[l][k];
-        if constexpr (inclusive) return int64_t(b <= v[l]) | int64_t(v[l] != v[l]);
-        return int64_t(b < v[l]) | (int64_t(v[l] != v[l]) & int64_t(b == b));
+        return inclusive ? at[l][k] <= v[l] : at[l][k] < v[l];
     };
-    int64_t rest = n;
-    for (; rest > 1; rest -= rest / 2)
-        for (int l = 0; l < abreast; ++l) at[l] += -passes(l, at[l] + rest / 2 - 1) & (rest / 2);
-    for (int l = 0; l < count; ++l) to[l] = n ? at[l] + passes(l, at[l]) : 0;
+    for (int64_t rest = n; rest > 1; rest -= rest / 2)
+#pragma GCC unroll 16
+        for (int l = 0; l < abreast; ++l) at[l] += passes(l, rest / 2 - 1) * (rest / 2);
+    for (int l = 0; l < count; ++l) {
+        to[l] = n ? at[l] - lists[l] + passes(l, 0) : 0;
+        if (v[l] == v[l]) continue;
+        const auto number = [](T b) { return b == b; };  // nothing passes NaN
+        to[l] = inclusive ? n : std::partition_point(lists[l], lists[l] + n, number) - lists[l];
+    }
 }
 
 }  // namespace
