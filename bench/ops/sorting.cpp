@@ -34,6 +34,15 @@ void add_ops_sorting() {
                    benchmark::DoNotOptimize(searchsorted(b, x));
                };
            });
+    // Almost all values lie before the first few of the boundaries: branches would be foreseen.
+    add_op("searchsorted/4M into a few of 64K",
+           {.bytes = elements(4 << 20), .bound = "comparisons", .fixed = 8 * (4 << 20)},
+           [](DType dtype) {
+               return [b = cumsum(abs(randn(Key{1, 2}, {1 << 16}, dtype)), 0),
+                       x = randn(Key{1, 1}, {4 << 20}, dtype)] {
+                   benchmark::DoNotOptimize(searchsorted(b, x));
+               };
+           });
     add_op("topk/40000x100 k3 fwd", {.bytes = elements(4000000), .bound = "comparisons"},
            [](DType dtype) {
                return [x = randn(Key{1, 1}, {40000, 100}, dtype)] {
