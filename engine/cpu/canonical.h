@@ -64,10 +64,11 @@ template <int shift, class T, int... i>
 MERCER_INLINE Vec<T> rotated(Vec<T> v, std::integer_sequence<int, i...>) {
     return __builtin_shufflevector(v.v, v.v, ((i + shift) % int(sizeof...(i)))...);
 }
-/// Lane i of a where i has no bit h, else of b; with `flip` the lane i ^ h of the same register instead.
-template <int h, int flip, class T, int... i>
+/// Of a where i has no bit h, else of b: the lane that i is without that bit, and `offset` more.
+template <int h, int offset, class T, int... i>
 MERCER_INLINE Vec<T> halves(Vec<T> a, Vec<T> b, std::integer_sequence<int, i...>) {
-    return __builtin_shufflevector(a.v, b.v, ((i ^ flip) + (i & h ? int(sizeof...(i)) : 0))...);
+    return __builtin_shufflevector(a.v, b.v,
+                                   ((i & ~h) + offset + (i & h ? int(sizeof...(i)) : 0))...);
 }
 #endif
 /// The lanes of one register joined: j and j + h for h = lanes/2, … 1.

@@ -160,6 +160,21 @@ TEST_CASE("segments of single elements, of every length, are reduced as rows by 
     }
 }
 
+TEST_CASE("extrema of zeros of both signs are the same zeros on every instruction set") {
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        std::vector<int64_t> offsets{0};
+        for (int64_t n = 0; n <= 80; ++n) offsets.push_back(offsets.back() + n);
+        const Tensor x = randn(Key{2, 2}, {offsets.back()}, dtype) * 0.0;
+        std::vector<Tensor> tops, lows;
+        on_every_isa([&] {
+            tops.push_back(segment_max(x, ids(offsets)));
+            lows.push_back(segment_min(x, ids(offsets)));
+            CHECK(difference(tops.back(), tops[0]) == "");
+            CHECK(difference(lows.back(), lows[0]) == "");
+        });
+    }
+}
+
 namespace {
 
 Tensor same_by_threads(const std::function<Tensor()>& f) {
