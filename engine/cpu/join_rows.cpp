@@ -38,13 +38,10 @@ auto with_sorted(const Indexed& a, F f) {
 
 constexpr auto add = []<class T>(T& to, T x) { to += x; };
 // NaN stays, of equals the first. In two steps, of which the first needs no branch and the second's is foreseen.
-constexpr auto raise = []<class T>(T& to, T x) {
-    const T most = x > to ? x : to;
-    to = x != x ? x : most;
-};
-constexpr auto lower = []<class T>(T& to, T x) {
-    const T least = x < to ? x : to;
-    to = x != x ? x : least;
+template <bool most>
+constexpr auto extremum = []<class T>(T& to, T x) {
+    const T next = (most ? x > to : x < to) ? x : to;
+    to = x != x ? x : next;
 };
 
 /// Rows of `width` of [first, last) into the table, in ascending order. far: looks at the ids `ahead`, and asks for their
@@ -148,7 +145,7 @@ void softmax_short(const Indexed& a, const T* x, T* y) {
     const Tensor tables = Tensor::empty({2, a.size, a.inner}, dtype_of<T>);
     const int64_t size = a.size * a.inner, block = std::max<int64_t>(2048 / a.inner, 1);
     T *top = static_cast<T*>(tables.raw()), *sum = top + size;
-    join_all(Reduction::max, a, x, -infinity<T>, top, raise);
+    join_all(Reduction::max, a, x, -infinity<T>, top, extremum<true>);
     parallel_for(size, 1 << 14, [=](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)  // −∞ only: exp gives zeros, and so do we
             if (top[i] == -infinity<T>) top[i] = 0;
@@ -191,9 +188,9 @@ bool join_rows(Reduction op, const Indexed& a, double empty, DType dtype, const 
         T* out = static_cast<T*>(to);
         if (op == Reduction::sum) return join_all(op, a, x, T(0), out, add);
         if (op == Reduction::max)
-            join_all(op, a, x, end, out, raise);
+            join_all(op, a, x, end, out, extremum<true>);
         else
-            join_all(op, a, x, end, out, lower);
+            join_all(op, a, x, end, out, extremum<false>);
         mark_empty(a, end, T(empty), out);
         return true;
     });
