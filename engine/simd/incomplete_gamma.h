@@ -3,15 +3,15 @@
 //
 // With F = x^a e^−x/Γ(a) (stirling.h):
 //   x < a + 1 (or x < 1.1 for a < 1): P = F/a Σ xⁿ/((a + 1)…(a + n)); for Q below a = 1
-//     1 − x^a/Γ(1 + a) and the alternating series, lest it be lost in 1 − P;
-//   beyond: Q = F/(x + 1 − a − 1(1 − a)/(x + 3 − a − …)), Lentz's way;
+//     (floats: 2^-6) 1 − x^a/Γ(1 + a) and the alternating series, lest it be lost in 1 − P;
+//   beyond: Q = F/(x + 1 − a − 1(1 − a)/(x + 3 − a − …)), by convergents;
 //   a ≥ 100 and |x/a − 1| ≤ 0.4: Temme's expansion, uniform in a, e^(−aφ) [½ e^z² erfc z ±
 //     Σ c_k(η) a^−k/√(2πa)] with ½η² = φ(x/a − 1), z = |η|√(a/2) (DLMF 8.12).
 // So no argument takes more than some 150 terms. Each lane stops by itself: its bits do not depend
 // on its neighbours. Derivatives in a go through the same text by dual numbers; those in x are
 // closed. The inverse is Newton's method for log P (p ≤ ½) or log Q in log x, which are concave, so
 // that it converges from any start.
-// Floats are computed in double lanes. Errors and domain: docs/accuracy.md.
+// Floats are computed in double lanes, with shorter sums. Errors and domain: docs/accuracy.md.
 #pragma once
 
 #include "engine/simd/math/normal_quantile.h"
@@ -71,48 +71,63 @@ MERCER_INLINE Tails<N> gamma_temme(N a, N e) {
     return {select(left, tail, rest), select(left, rest, tail)};
 }
 
-/// Σ xⁿ/((a + 1)…(a + n)), n from 0, in the lanes of `active`; NaN where it has not converged.
-template <class N>
+/// Σ xⁿ/((a + 1)…(a + n)), n from 0, where `active`, four terms by a division; NaN: not converged.
+template <class T, class N>
 MERCER_INLINE N gamma_series(N a, N x, Mask<double> active) {
+    const N slack(sizeof(T) == 8 ? 1.0 : 0x1p-12);
     N sum = variable<N>(Vec<double>(1.0)), term = sum, n = a;
-    for (int i = 0; i < 400 && any(active); ++i) {
-        n = n + N(1.0);
-        term = term * (x / n);
-        sum = select(active, sum + term, sum);
-        active = active && !negligible(term, sum);
+    for (int i = 0; i < 100 && any(active); ++i) {
+        const N d1 = n + N(1.0), d2 = n + N(2.0), d3 = n + N(3.0), x2 = x * x;
+        n = n + N(4.0);
+        const N d43 = n * d3, d432 = d43 * d2, r = term / (d432 * d1);
+        term = x2 * x2 * r;
+        const N group = fma(x2, fma(x, n, d43), x * d432) * r + term;
+        sum = select(active, sum + group, sum);
+        active = active && !negligible(term * slack, sum);
     }
     return select(active, variable<N>(quiet_nan<double>()), sum);
 }
-/// Q/F by the continued fraction.
-template <class N>
+/// Q/F by the continued fraction's convergents A/B, four of them by one division.
+template <class T, class N>
 MERCER_INLINE N gamma_fraction(N a, N x, Mask<double> active) {
-    N b = x + N(1.0) - a, d = N(1.0) / b, c = b, h = d;
-    for (int i = 1; i < 400 && any(active); ++i) {
-        const N k = (a - N(double(i))) * N(double(i));
-        b = b + N(2.0);
-        d = N(1.0) / fma(k, d, b);
-        c = i == 1 ? b : b + k / c;  // c = b₁ + k/∞ to begin with
-        const N step = h * (c * d - N(1.0));
-        h = select(active, h + step, h);
-        active = active && !negligible(step, h * N(16.0));
+    const N slack(sizeof(T) == 8 ? 0x1p-4 : 0x1p-22);
+    N b = x + N(1.0) - a, top = variable<N>(Vec<double>(1.0)), low = b, h = top;
+    N last_top = variable<N>(Vec<double>(0.0)), last_low = top;
+    for (double i = 0; i < 400 && any(active);) {
+        for (const double last = i + 4; i < last;) {
+            i += 1;
+            const N k = (a - N(i)) * N(i);
+            b = b + N(2.0);
+            const N next_top = fma(b, top, k * last_top), next_low = fma(b, low, k * last_low);
+            last_top = top, last_low = low, top = next_top, low = next_low;
+        }
+        const N r = N(1.0) / low;
+        top = top * r, last_top = last_top * r, last_low = last_low * r;
+        low = variable<N>(Vec<double>(1.0));
+        h = select(active, top, h);
+        const N held = top * last_low;
+        active = active && !negligible((held - last_top) * slack, held);
     }
     return select(active, variable<N>(quiet_nan<double>()), h);
 }
 /// Q for a < 1 and x < 1.1: −expm1 t − a eᵗ Σ (−x)ⁿ/((a + n) n!), t = a log x − log Γ(1 + a).
-template <class N>
+template <class T, class N>
 MERCER_INLINE N gamma_upper_small(N a, N x) {
     const N t = a * log(x) - lgamma1p(a);
     N sum = variable<N>(Vec<double>(0.0)), power = lift<N>(Vec<double>(1.0));
-    for (int n = 1; n <= 21; ++n) {
-        power = power * x * N(-1.0 / n);
-        sum = sum + power / (a + N(double(n)));
+    for (int n = 1; n <= (sizeof(T) == 8 ? 21 : 12); n += 3) {
+        const N d1 = a + N(n), d2 = a + N(n + 1.0), d3 = a + N(n + 2.0);
+        const N p1 = power * x * N(-1.0 / n), p2 = p1 * x * N(-1.0 / (n + 1));
+        power = p2 * x * N(-1.0 / (n + 2));
+        const N d23 = d2 * d3;
+        sum = sum + fma(p1, d23, d1 * fma(p2, d3, power * d2)) / (d1 * d23);
     }
     return -(expm1(t) + a * exp(t) * sum);
 }
 
 /// P and Q for a, x ≥ 0, not both infinite or zero; with `lower` alone, Q may be no more than 1 − P. Of dual numbers only the
 /// derivatives count.
-template <class N, bool lower = false>
+template <class T, class N, bool lower = false>
 MERCER_OUTLINE Tails<N> gamma_tails(N from, Vec<double> at) {
     const N shape = arrived(from);
     const Vec<double> zero(0.0), one(1.0), top(1e300), tiny(Format<double>::smallest_normal);
@@ -134,10 +149,11 @@ MERCER_OUTLINE Tails<N> gamma_tails(N from, Vec<double> at) {
         const auto flat = second && av < Vec<double>(slopes ? 0.25 : 0.0);
         if (slopes && any(flat)) f = select(flat, a * exp(a * log(x) - x - lgamma1p(a)), f);
         if (any(first)) {
-            N p = f / a * gamma_series(a, x, first), q = N(1.0) - p;
-            const auto small = first && av < Vec<double>(slopes ? 0.25 : 1.0);
+            N p = f / a * gamma_series<T>(a, x, first && primal(f) > zero), q = N(1.0) - p;
+            constexpr double values = sizeof(T) == 8 ? 1.0 : 0x1p-6;
+            const auto small = first && av < Vec<double>(slopes ? 0.25 : values);
             if ((slopes || !lower) && any(small)) {
-                q = select(small, gamma_upper_small(a, x), q);
+                q = select(small, gamma_upper_small<T>(a, x), q);
                 // A slope in a of F/a is a difference of terms of 1/a.
                 const auto other = slopes ? small : small && primal(q) < primal(p);
                 p = select(other, N(1.0) - q, p);
@@ -147,7 +163,7 @@ MERCER_OUTLINE Tails<N> gamma_tails(N from, Vec<double> at) {
             y = select(first, Tails<N>{p, q}, y);
         }
         if (any(second)) {
-            const N q = f * gamma_fraction(a, x, second);
+            const N q = f * gamma_fraction<T>(a, x, second && primal(f) > zero);
             y = select(second, Tails<N>{N(1.0) - q, q}, y);
         }
     }
@@ -190,7 +206,7 @@ MERCER_OUTLINE Vec<double> gammaincinv_for(Vec<double> a, Vec<double> p) {
     auto active = inside && !faint;
     Vec<double> low = zero, high(infinity<double>());  // the root is between
     for (int i = 0; i < 100 && any(active); ++i) {
-        const Tails<Vec<double>> t = gamma_tails<Vec<double>>(a, x);
+        const Tails<Vec<double>> t = gamma_tails<double, Vec<double>>(a, x);
         const Vec<double> f = select(left, t.lower, -t.upper);
         const Vec<double> slope = x * gamma_density_for<double>(a, x);
         const Vec<double> r = abs(f) / target;
@@ -216,20 +232,20 @@ MERCER_OUTLINE Vec<double> gammaincinv_for(Vec<double> a, Vec<double> p) {
 
 template <class T>
 MERCER_OUTLINE Vec<double> gammainc_for(Vec<double> a, Vec<double> x) {
-    return gamma_tails<Vec<double>, true>(a, x).lower;
+    return gamma_tails<T, Vec<double>, true>(a, x).lower;
 }
 template <class T>
 MERCER_OUTLINE Vec<double> gammaincc_for(Vec<double> a, Vec<double> x) {
-    return gamma_tails<Vec<double>>(a, x).upper;
+    return gamma_tails<T, Vec<double>>(a, x).upper;
 }
 template <class T>
 MERCER_OUTLINE Vec<double> gammainc_da_for(Vec<double> a, Vec<double> x) {
-    return gamma_tails<Dual<Vec<double>>, true>({a, Vec<double>(1.0)}, x).lower.d;
+    return gamma_tails<T, Dual<Vec<double>>, true>({a, Vec<double>(1.0)}, x).lower.d;
 }
 template <class T>
 MERCER_OUTLINE Vec<double> gammainc_daa_for(Vec<double> a, Vec<double> x) {
     const Vec<double> one(1.0);
-    return gamma_tails<Dual<Dual<Vec<double>>>, true>({{a, one}, {one, Vec<double>(0.0)}}, x)
+    return gamma_tails<T, Dual<Dual<Vec<double>>>, true>({{a, one}, {one, Vec<double>(0.0)}}, x)
         .lower.d.d;
 }
 

@@ -23,13 +23,17 @@ namespace mercer::MERCER_ISA {
 
 inline constexpr double pi = 3.14159265358979323846;
 
-/// r = a − (nearest integer), exactly, for a ≥ 0; sin πr and cos πr, within 0.8 ULP.
+/// a − (nearest integer), exactly, for a ≥ 0.
+MERCER_INLINE Vec<double> off_integer(Vec<double> a) {
+    const Vec<double> grid(0x1p52);
+    return a - select(a < grid, (a + grid) - grid, a);
+}
+/// r = a − (nearest integer) for a ≥ 0; sin πr and cos πr, within 0.8 ULP.
 struct Turn {
     Vec<double> r, sin, cos;
 };
 MERCER_INLINE Turn turn(Vec<double> a) {
-    const Vec<double> grid(0x1p52), high(pi), low(0x1.1a62633145c07p-53);
-    const Vec<double> r = a - select(a < grid, (a + grid) - grid, a), b = abs(r);
+    const Vec<double> high(pi), low(0x1.1a62633145c07p-53), r = off_integer(a), b = abs(r);
     const Mask<double> steep = b > Vec<double>(0.25);
     const Vec<double> t = select(steep, Vec<double>(0.5) - b, b), h = t * high;
     const Angle<double> angle{as_int(h), h, fma(t, low, fma(t, high, -h))};
@@ -38,6 +42,16 @@ MERCER_INLINE Turn turn(Vec<double> a) {
     return {r, copysign(select(steep, c, s), r), select(steep, s, c)};
 }
 
+/// |sin πa|, a ≥ 0
+template <class T>
+MERCER_INLINE Vec<double> sine_size(Vec<double> a) {
+    const Vec<double> r = abs(off_integer(a));
+    if constexpr (sizeof(T) == 8)
+        return abs(turn(a).sin);
+    else
+        return r * horner(r * r, 0x1.921fb54425516p+1, -0x1.4abbce51c31dap+2, 0x1.466bc06900900p+1,
+                          -0x1.32d12ebe6b560p-1, 0x1.5014072bd9ca2p-4, -0x1.cc9b5f3456b49p-8);
+}
 /// π/sin πr in two parts; NaN at a pole.
 MERCER_INLINE Pair<double> pi_over_sin(const Turn& t) {
     const Vec<double> high(pi), low(0x1.1a62633145c07p-53), nan = quiet_nan<double>();
@@ -100,7 +114,7 @@ MERCER_INLINE Vec<double> lgamma_large(Vec<double> x) {
     const Vec<double> rest = fma(r, stirling<T>(r * r), Vec<double>(0.91893853320467274178));
     Vec<double> y = x;
     if constexpr (sizeof(T) == 4) {
-        y = fma(b, log(x), -x) + rest;
+        y = fma(b, log_for<T>(x), -x) + rest;
     } else {
         using C = Ln2<double>;
         const auto [m, k] = decompose(x);
@@ -129,14 +143,13 @@ MERCER_OUTLINE Vec<double> lgamma_for(Vec<double> x) {
     }
     if (any(large)) y = select(large, lgamma_large<T>(select(large, t, two + one)), y);
     if (any(low || reflected)) {
-        Vec<double> argument = a;
+        Vec<double> under = a;
         if (any(reflected)) {
-            const Vec<double> s = abs(turn(a).sin);
-            y = select(reflected && s == zero, -y, y);  // ∞ − y = ∞ at a pole, y = ∞ too
-            argument = select(reflected, Vec<double>(pi) / (s * select(low, one, a)), a);
+            const Vec<double> s = sine_size<T>(a);
+            y = select(reflected && s != zero, -y, y);  // at a pole ∞ + y = ∞, y = ∞ too
+            under = select(reflected, s * select(low, one, a) * Vec<double>(1 / pi), a);
         }
-        const Vec<double> l = log(argument);
-        y = select(reflected, l - y, select(low, y - l, y));
+        y = select(low || reflected, y - log_for<T>(under), y);
         y = select(a < infinity<double>() || is_nan(x), y, a);
     }
     return y;
@@ -190,7 +203,7 @@ MERCER_OUTLINE Vec<double> digamma_for(Vec<double> x) {
     }
     if (any(large)) {
         const Vec<double> r = one / y, half = r * Vec<double>(0.5);
-        const Vec<double> g = log(y) - fma(r * r, digamma_series<T>(r * r), half);
+        const Vec<double> g = log_for<T>(y) - fma(r * r, digamma_series<T>(r * r), half);
         f = select(large, g, f);
     }
     if (any(below)) {

@@ -17,11 +17,14 @@
 
 namespace mercer::MERCER_ISA {
 
-/// (log(1 + f) − f)/f², and L(s²).
-MERCER_INLINE Vec<float> log_polynomial(Vec<float> f) {
-    return horner(f, -0.5f, 0x1.555548p-2f, -0x1.000008p-2f, 0x1.99a47ap-3f, -0x1.555b92p-3f,
-                  0x1.233ab8p-3f, -0x1.fc3c88p-4f, 0x1.e6dfep-4f, -0x1.dda796p-4f, 0x1.13ca2cp-4f);
+/// (log(1 + f) − f)/f², to a float's precision, and L(s²).
+template <class T>
+MERCER_INLINE Vec<T> short_log_polynomial(Vec<T> f) {
+    return horner(f, T(-0.5), T(0x1.555548p-2), T(-0x1.000008p-2), T(0x1.99a47ap-3),
+                  T(-0x1.555b92p-3), T(0x1.233ab8p-3), T(-0x1.fc3c88p-4), T(0x1.e6dfep-4),
+                  T(-0x1.dda796p-4), T(0x1.13ca2cp-4));
 }
+MERCER_INLINE Vec<float> log_polynomial(Vec<float> f) { return short_log_polynomial(f); }
 MERCER_INLINE Vec<double> log_polynomial(Vec<double> z) {
     return horner(z, 0x1.5555555555593p-1, 0x1.999999997faa9p-2, 0x1.249249421a9f4p-2,
                   0x1.c71c51e7db8adp-3, 0x1.746645de722dep-3, 0x1.39a1030f6a255p-3,
@@ -69,6 +72,17 @@ template <class T>
 MERCER_INLINE Vec<T> log(Vec<T> x) {
     return any_logarithm(
         x, [](Vec<T> k, Vec<T> f) MERCER_STEP { return log_sum(k, f, Vec<T>(T(0))); });
+}
+/// In double lanes, to the precision of T.
+template <class T>
+MERCER_INLINE Vec<double> log_for(Vec<double> x) {
+    if constexpr (sizeof(T) == 8)
+        return log(x);
+    else
+        return any_logarithm(x, [](Vec<double> k, Vec<double> f) MERCER_STEP {
+            return fma(k, Vec<double>(0x1.62e42fefa39efp-1),
+                       fma(f * f, short_log_polynomial(f), f));
+        });
 }
 
 /// log(1 + f) − f.
