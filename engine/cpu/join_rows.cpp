@@ -44,8 +44,8 @@ constexpr auto extremum = []<class T>(T& to, T x) {
     to = x != x ? x : next;
 };
 
-/// Rows of `width` of [first, last) into the table, in ascending order. far: looks at the ids `ahead`, and asks for their
-/// places; false, and some left out, if one is outside.
+/// Rows of `width` of [first, last) into the table, in ascending order; true. far: looks at the ids `ahead` as well, and
+/// asks for their places; false, and rows left out, if one is outside.
 template <int width, bool far, class T, class Join>
 bool join_narrow(const Indexed& a, const T* from, int64_t first, int64_t last, T* table,
                  Join join) {

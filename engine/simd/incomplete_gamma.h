@@ -149,7 +149,7 @@ MERCER_OUTLINE Tails<N> gamma_tails(N from, Vec<double> at) {
         const auto flat = second && av < Vec<double>(slopes ? 0.25 : 0.0);
         if (slopes && any(flat)) f = select(flat, a * exp(a * log(x) - x - lgamma1p(a)), f);
         if (any(first)) {
-            N p = f / a * gamma_series<T>(a, x, first && primal(f) > zero), q = N(1.0) - p;
+            N p = f / a * gamma_series<T>(a, x, first && size(f) > zero), q = N(1.0) - p;
             constexpr double values = sizeof(T) == 8 ? 1.0 : 0x1p-6;
             const auto small = first && av < Vec<double>(slopes ? 0.25 : values);
             if ((slopes || !lower) && any(small)) {
@@ -163,7 +163,7 @@ MERCER_OUTLINE Tails<N> gamma_tails(N from, Vec<double> at) {
             y = select(first, Tails<N>{p, q}, y);
         }
         if (any(second)) {
-            const N q = f * gamma_fraction<T>(a, x, second && primal(f) > zero);
+            const N q = f * gamma_fraction<T>(a, x, second && size(f) > zero);
             y = select(second, Tails<N>{N(1.0) - q, q}, y);
         }
     }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <string>
 #include <utility>
@@ -77,22 +78,38 @@ TEST_CASE("the bits of sums do not depend on the number of threads") {
     set_thread_count(threads);
 }
 
+TEST_CASE("a NaN stays its segment's extremum, whatever comes before or after") {
+    for (const int64_t size : {int64_t{10}, beyond}) {
+        std::vector<double> x(1000, 1);
+        std::vector<int64_t> id = random_ids(1000, size);
+        id[10] = id[200] = id[900] = 3;
+        x[200] = NAN, x[10] = 5, x[900] = -5;
+        const Tensor rows = Tensor::from(x, {1000}), ids = Tensor::from(id, {1000});
+        CHECK(std::isnan(unsorted_segment_max(rows, ids, size).to_vector<double>()[3]));
+        CHECK(std::isnan(unsorted_segment_min(rows, ids, size).to_vector<double>()[3]));
+    }
+}
+
 TEST_CASE("an id outside is named, wherever it stands, and nothing written there") {
     const int64_t n = 4 * beyond, half = n / 2;
-    const Tensor x = Tensor::ones({n}), base = Tensor::zeros({beyond});
-    std::vector<int64_t> id = random_ids(n, beyond);
-    for (int64_t place : {int64_t{0}, int64_t{63}, int64_t{64}, int64_t{127}, int64_t{128},
-                          half - 129, half - 128, half - 65, half - 64, half - 1, half, half + 63,
-                          half + 64, n - 129, n - 128, n - 65, n - 64, n - 1})
-        for (int64_t wrong : {int64_t{-1}, beyond, INT64_MIN, INT64_MAX}) {
-            const int64_t was = std::exchange(id[size_t(place)], wrong);
-            const Tensor ids = Tensor::from(id, {n});
-            const std::string text = "index " + std::to_string(wrong) + " is outside [0, 131073)";
-            CAPTURE(place);
-            CHECK_THROWS_WITH_AS(scatter_add(x, ids, 0, beyond),
-                                 ("[scatter_add] " + text + " along axis 0").c_str(), ValueError);
-            CHECK_THROWS_WITH_AS(scatter(base, ids, x, 0),
-                                 ("[scatter] " + text + " along axis 0").c_str(), ValueError);
-            id[size_t(place)] = was;
-        }
+    const Tensor x = Tensor::ones({n});
+    for (const int64_t size : {beyond - 1, beyond}) {
+        const Tensor base = Tensor::zeros({size});
+        std::vector<int64_t> id = random_ids(n, size);
+        for (int64_t place : {int64_t{0}, int64_t{63}, int64_t{64}, int64_t{127}, int64_t{128},
+                              half - 129, half - 128, half - 65, half - 64, half - 1, half,
+                              half + 63, half + 64, n - 129, n - 128, n - 65, n - 64, n - 1})
+            for (int64_t wrong : {int64_t{-1}, size, INT64_MIN, INT64_MAX}) {
+                const int64_t was = std::exchange(id[size_t(place)], wrong);
+                const Tensor ids = Tensor::from(id, {n});
+                const std::string text = " index " + std::to_string(wrong) + " is outside [0, " +
+                                         std::to_string(size) + ") along axis 0";
+                CAPTURE(place);
+                CHECK_THROWS_WITH_AS(scatter_add(x, ids, 0, size), ("[scatter_add]" + text).c_str(),
+                                     ValueError);
+                CHECK_THROWS_WITH_AS(scatter(base, ids, x, 0), ("[scatter]" + text).c_str(),
+                                     ValueError);
+                id[size_t(place)] = was;
+            }
+    }
 }

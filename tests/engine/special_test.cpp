@@ -322,6 +322,51 @@ TEST_CASE("derivatives far out") {
     CHECK_THROWS_AS(cholesky(Tensor::full({1, 1}, inf, DType::f64)), Error);
 }
 
+TEST_CASE("slopes of gammainc in a where P is 1 and x^a e^-x/Γ(a) nothing") {
+    on_every_isa([] {
+        for (const auto& [a, x, slope, bend] :
+             {std::array{1e-300, 60., -1.4358675656812568e-28, -1.3461836854066780e-27},
+              {1e-30, 600., -4.4099897945098380e-264, -6.1526470623998385e-263}}) {
+            Tape tape;
+            const Var at = tape.watch(Tensor::scalar(a, DType::f64));
+            const Var y = gammainc(at, Var(Tensor::scalar(x, DType::f64)));
+            const auto [first] = tape.gradient(y, {at}, create_graph);
+            CHECK(std::abs(first.value().item<double>() / slope - 1) < 1e-12);
+            CHECK(std::abs(tape.gradient(first, {at})[0].item<double>() / bend - 1) < 1e-12);
+        }
+    });
+}
+
+TEST_CASE("floats of gammainc and gammaincc are doubles rounded once, slopes in a as well") {
+    std::vector<double> shapes, arguments;
+    for (const double a : {0x1p-126, 1e-30, 1e-20, 1e-5, 1e-3, 0x1.fffp-7, 0x1.001p-6, .02, .1,
+                           .2499, .2501, .5, .999, 1., 1.5, 3., 30., 90.})
+        for (const double x : {1e-3, .1, .5, 1., 1.099, 1.101, 1.5, 2., 3., 5., 20., 31., 60., 91.})
+            shapes.push_back(double(float(a))), arguments.push_back(double(float(x)));
+    const auto results = [&](DType dtype) {
+        Tape tape;
+        const auto take = [&](const std::vector<double>& v) {
+            return cast(Tensor::from(v, {int64_t(v.size())}), dtype);
+        };
+        const Var a = tape.watch(take(shapes)), x = take(arguments);
+        const Var p = gammainc(a, x);
+        const Tensor q = gammaincc(a.value(), x.value()), slope = tape.gradient(sum(p), {a})[0];
+        return concat({cast(p.value(), DType::f64), cast(q, DType::f64), cast(slope, DType::f64)},
+                      0)
+            .to_vector<double>();
+    };
+    on_every_isa([&] {
+        const std::vector<double> got = results(DType::f32), exact = results(DType::f64);
+        for (size_t i = 0; i < got.size(); ++i) {
+            CAPTURE(i / shapes.size());
+            CAPTURE(shapes[i % shapes.size()]);
+            CAPTURE(arguments[i % shapes.size()]);
+            const double unit = std::ldexp(1., std::max(std::ilogb(exact[i]), -126) - 23);
+            CHECK(std::abs(got[i] - exact[i]) <= .52 * unit);
+        }
+    });
+}
+
 TEST_CASE("second derivatives of gammainc in a, small ones too") {
     const oracle::With with(400);
     const auto exact = [](double a, double x) {
