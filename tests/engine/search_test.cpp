@@ -3,35 +3,15 @@
 
 #include <algorithm>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "tests/support/mixed.h"
 
 using namespace mercer;
 
 namespace {
-
-/// Few different numbers, so that many are equal, and the odd ones among them.
-template <class T>
-Tensor mixed(const Shape& shape, unsigned seed) {
-    std::mt19937_64 random(seed);
-    const Tensor x = Tensor::empty(shape, dtype_of<T>);
-    T* const p = static_cast<T*>(x.raw());
-    using limits = std::numeric_limits<T>;
-    const T odd[] = {T(0),
-                     T(-0.0),
-                     limits::infinity(),
-                     T(-limits::infinity()),
-                     limits::quiet_NaN(),
-                     limits::max(),
-                     limits::lowest()};
-    for (int64_t i = 0; i < x.count(); ++i)
-        p[i] = limits::has_quiet_NaN && random() % 4 == 0 ? odd[random() % 7]
-                                                          : T(int64_t(random() % 41) - 20);
-    return x;
-}
 
 /// boundaries (lists, n) or (n), x (lists, m): every place against a count.
 template <class T>
@@ -59,8 +39,8 @@ void searches() {
                 CAPTURE(n);
                 CAPTURE(m);
                 CAPTURE(right);
-                const Tensor x = mixed<T>({3, m}, unsigned(n + m)),
-                             lists = sort(mixed<T>({3, n}, 5), 1).first;
+                const Tensor x = mixed<T>({3, m}, unsigned(n + m), 41),
+                             lists = sort(mixed<T>({3, n}, 5, 41), 1).first;
                 CHECK(counted<T>(lists, x, right));
                 CHECK(counted<T>(reshape(slice(lists, 0, 0, 1), {n}), x, right));
                 CHECK(counted<T>(Tensor::full({n}, 3, dtype_of<T>), x, right));

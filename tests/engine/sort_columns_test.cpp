@@ -4,38 +4,16 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <random>
 #include <vector>
 
 #include "engine/functions.h"
 #include "engine/parallel.h"
 #include "tests/support/every_isa.h"
+#include "tests/support/mixed.h"
 
 using namespace mercer;
 
 namespace {
-
-/// A few different numbers, zeros of both signs, infinities and NaN among others.
-template <class T>
-Tensor mixed(const Shape& shape, unsigned seed) {
-    std::mt19937_64 random(seed);
-    const Tensor x = Tensor::empty(shape, dtype_of<T>);
-    T* const p = static_cast<T*>(x.raw());
-    using limits = std::numeric_limits<T>;
-    const T odd[] = {T(0),
-                     T(-0.0),
-                     limits::infinity(),
-                     T(-limits::infinity()),
-                     limits::quiet_NaN(),
-                     T(-limits::quiet_NaN()),
-                     limits::max(),
-                     limits::lowest(),
-                     T(1),
-                     T(2)};
-    for (int64_t i = 0; i < x.count(); ++i)
-        p[i] = random() % 3 ? T(int64_t(random() % 2000) - 1000) / T(7) : odd[random() % 10];
-    return x;
-}
 
 /// Lines along axis 1 of three: indices and elements of results of k against a stable sort.
 template <class T>
