@@ -1,4 +1,4 @@
-// Rows joined by number in tables beyond the cache, whose ids are looked at a block before they are used.
+// Rows joined by number in tables beyond the cache, whose ids are looked at some rows before they are used.
 #include <doctest/doctest.h>
 
 #include <algorithm>
