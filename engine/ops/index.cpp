@@ -113,7 +113,7 @@ Tensor Gather::forward(const Attrs& attrs, std::span<const Tensor> in) {
     shape[attrs.axis] = index.shape()[attrs.axis];
     const Tensor out = Tensor::empty(shape, x.dtype());
     Tensor ids;
-    const bool rows = names_rows(index, attrs.axis),
+    const bool rows = x.rank() > 1 && names_rows(index, attrs.axis),
                one_by_one = !x.is_contiguous() || (!rows && attrs.axis + 1 == x.rank());
     if (out.count() == 0 || !one_by_one) check_range(name, index, attrs.axis, size);
     if (out.count() == 0) {
