@@ -115,9 +115,10 @@ TEST_CASE(
                     const std::vector<double> from = cast(x, DType::f64).to_vector<double>();
                     std::vector<double> expected;
                     for (const int64_t i : place) expected.push_back(from[size_t(i)]);
-                    const Tensor y = index_select(x, index, 0);
-                    CHECK(y.dtype() == dtype);
-                    CHECK(cast(y, DType::f64).to_vector<double>() == expected);
+                    for (const Tensor& y : {index_select(x, index, 0), gather(x, index, 0)}) {
+                        CHECK(y.dtype() == dtype);
+                        CHECK(cast(y, DType::f64).to_vector<double>() == expected);
+                    }
                 };
                 check(at);
                 check(slice(at, 0, 0, n, 2));
