@@ -100,33 +100,32 @@ TEST_CASE("planes of few elements that are reduced together are as each for itse
             }
 }
 
-TEST_CASE(
-    "elements of a vector are picked, of every type and by any index, and bad places are named") {
+TEST_CASE("elements of a vector are picked by any index, and bad places are named") {
     for (const DType dtype :
          {DType::f32, DType::f64, DType::i32, DType::i64, DType::boolean, DType::bf16})
-        for (const int64_t size : {1, 70, 3000})
-            for (const int64_t n : {0, 1, 2048, 2049, 5000}) {
-                const Tensor x = cast(randn({1, 2}, {size}) * 9.0, dtype),
-                             at = cast(floor(uniform({3, 4}, {n}) * double(size)), DType::i64);
+        for (const int64_t size : {1, 70, 3000, 300000}) {  // the last is beyond any first cache
+            const Tensor x = cast(randn({1, 2}, {size}) * 9.0, dtype);
+            const std::vector<double> from = cast(x, DType::f64).to_vector<double>();
+            const auto check = [&](const Tensor& index) {
+                std::vector<double> expected;
+                for (const int64_t i : index.to_vector<int64_t>())
+                    expected.push_back(from[size_t(i)]);
+                for (const Tensor& y : {index_select(x, index, 0), gather(x, index, 0)}) {
+                    CHECK(y.dtype() == dtype);
+                    CHECK(cast(y, DType::f64).to_vector<double>() == expected);
+                }
+            };
+            check(Tensor::zeros({0}, DType::i64));
+            for (const int64_t n : {1, 2048, 2049, 5000}) {
                 CAPTURE(size);
                 CAPTURE(n);
-                const auto check = [&](const Tensor& index) {
-                    const std::vector<int64_t> place = index.to_vector<int64_t>();
-                    const std::vector<double> from = cast(x, DType::f64).to_vector<double>();
-                    std::vector<double> expected;
-                    for (const int64_t i : place) expected.push_back(from[size_t(i)]);
-                    for (const Tensor& y : {index_select(x, index, 0), gather(x, index, 0)}) {
-                        CHECK(y.dtype() == dtype);
-                        CHECK(cast(y, DType::f64).to_vector<double>() == expected);
-                    }
-                };
+                const Tensor at = cast(floor(uniform({3, 4}, {n}) * double(size)), DType::i64);
                 check(at);
                 check(slice(at, 0, 0, n, 2));
                 check(flip(at, 0));
-                if (n > 0) check(broadcast_to(slice(at, 0, n - 1, n), {n}));
+                check(broadcast_to(slice(at, 0, n - 1, n), {n}));
                 for (const int64_t bad : {int64_t{0}, n / 2, n - 1})
                     for (const int64_t id : {int64_t{-1}, size}) {
-                        if (n == 0) continue;
                         Tensor wrong = at.clone();
                         wrong.mutable_data<int64_t>()[bad] = id;
                         CHECK(message_of<ValueError>([&] { gather(x, wrong, 0); }) ==
@@ -134,6 +133,7 @@ TEST_CASE(
                                   std::to_string(size) + ") along axis 0");
                     }
             }
+        }
 }
 
 TEST_CASE("elements of short rows are gathered, each from its own row, and bad places are named") {
