@@ -56,6 +56,7 @@ void Tape::reset() {
 }
 
 Var Tape::watch(const Tensor& value) {
+    value.require_defined("watch");
     if (!is_floating(value.dtype()))
         throw DTypeError("watch", "only f32 and f64 have gradients, got ", value.dtype());
     values_.push_back({value.shape(), value.dtype()});

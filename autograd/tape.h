@@ -54,7 +54,8 @@ public:
     Tape(const Tape&) = delete;
     Tape& operator=(const Tape&) = delete;
 
-    /// A leaf to differentiate with respect to. Floating dtypes only: DTypeError.
+    /// A leaf to differentiate with respect to. Floating dtypes only: DTypeError. ValueError if
+    /// undefined.
     Var watch(const Tensor& value);
 
     /// dL/dwrt[i] for L = Σ_k ⟨cotangent_k, loss_k⟩; zeros where L does not depend on it. Only what

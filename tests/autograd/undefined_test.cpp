@@ -99,4 +99,6 @@ TEST_CASE("what is undefined is said, and by which operation") {
     CHECK(message_of([&] { none.clone(); }) != "accepted");
     CHECK(message_of([&] { none.contiguous(); }) != "accepted");
     CHECK(message_of([&] { matmul(x, none); }).starts_with("[matmul]"));
+    Tape tape;
+    CHECK(message_of<ValueError>([&] { tape.watch(none); }).starts_with("[watch]" + text));
 }
