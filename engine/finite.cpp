@@ -1,5 +1,6 @@
 #include "engine/finite.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <exception>
@@ -25,15 +26,6 @@ FiniteCheck read_environment() {
     return FiniteCheck::off;
 }
 
-Dims unravel(int64_t at, const Shape& shape) {
-    Dims index = Dims::filled(shape.rank(), 0);
-    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-        index[axis] = at % shape[axis];
-        at /= shape[axis];
-    }
-    return index;
-}
-
 // The largest magnitude is NaN if any element is, and infinite if any is: no kernel of its own.
 bool all_fine(const Tensor& dense, bool infinities) {
     const Tensor flat = dense.view({dense.count()}, {1}, dense.offset());
@@ -42,8 +34,8 @@ bool all_fine(const Tensor& dense, bool infinities) {
 }
 
 struct Bad {
-    int64_t count = 0;
-    Dims first{};
+    int64_t count;
+    Dims first;
 };
 
 /// nullopt: all is well. Any strides.
@@ -54,16 +46,17 @@ std::optional<Bad> find_bad(const Tensor& t, bool infinities) {
     if (t.dtype() == DType::bf16) return find_bad(cast(t, DType::f32), infinities);
     const Tensor dense = t.contiguous();
     if (all_fine(dense, infinities)) return std::nullopt;
-    Bad bad;
-    visit(t.dtype(), [&]<class T>(T) {
-        const T* x = static_cast<const T*>(dense.raw());
-        for (int64_t i = 0; i < dense.count(); ++i) {
-            const double value = double(x[i]);
-            if (infinities ? std::isfinite(value) : !std::isnan(value)) continue;
-            if (bad.count++ == 0) bad.first = unravel(i, t.shape());
-        }
-    });
-    return bad;
+    const Tensor bad = cast(infinities ? logical_not(isfinite(dense)) : isnan(dense), DType::i64);
+    Bad found{sum(bad).item<int64_t>(), Dims::filled(t.rank(), 0)};
+    int64_t at = argmax(bad).item<int64_t>();
+    for (int a = t.rank() - 1; a >= 0; at /= t.size(a--)) found.first[a] = at % t.size(a);
+    return found;
+}
+
+// Nobody but the list holds it.
+bool temporary(const Tensor& t, const std::vector<Tensor>& made) {
+    return std::ranges::count(made, t.storage(), &Tensor::storage) ==
+           t.storage()->references.load(std::memory_order_acquire);
 }
 
 std::string about_operands(const OperationFrame& frame, bool infinities) {
@@ -72,10 +65,9 @@ std::string about_operands(const OperationFrame& frame, bool infinities) {
     for (size_t k = 0; k < frame.operand_count; ++k) {
         const Tensor& x = *frame.operands[k];
         if (const auto bad = find_bad(x, infinities))
-            return "operand " + std::to_string(k) + ", " + to_string(x.dtype(), x.shape()) +
-                   ", already had " + std::to_string(bad->count) + ", the first at " +
-                   to_string(bad->first);
-        if (x.defined()) list += (list.empty() ? "" : ", ") + to_string(x.dtype(), x.shape());
+            return shown("operand ", k, ", ", x, ", already had ", bad->count, ", the first at ",
+                         bad->first);
+        if (x.defined()) list += (list.empty() ? "" : ", ") + shown(x);
     }
     return "its operands " + list + " had none";
 }
@@ -105,23 +97,30 @@ FiniteCheck instruments::finite_check() {
 }
 
 void instruments::check_results(const OperationFrame& frame) {
+    using Kind = WatchedScope::Kind;
     const bool infinities = frame.check == FiniteCheck::infinite;
     const FiniteScope unwatched(FiniteCheck::off);
+    const char* const called = operation_context.called;
+    const std::string_view first = frame.first ? frame.first : frame.name;
+    OperationFrame* whole = frame.kind == Kind::operation ? frame.outer : nullptr;
+    if (whole && (whole->kind != Kind::operation || whole->check != frame.check)) whole = nullptr;
+    if (whole) std::erase_if(whole->made, [&](auto& t) { return temporary(t, whole->made); });
     for (const Tensor& t : frame.made) {
-        if (t.storage().unique()) continue;  // a temporary: nobody else holds it
+        if (temporary(t, frame.made)) continue;
+        if (whole) whole->made.push_back(t);
         const auto bad = find_bad(t, infinities);
-        if (!bad) continue;
-        std::string text = std::to_string(bad->count) + " of the " + std::to_string(t.count()) +
-                           " elements of its result " + to_string(t.dtype(), t.shape()) + " are " +
-                           (infinities ? "NaN or infinite" : "NaN") + ", the first at " +
-                           to_string(bad->first) + "; " + about_operands(frame, infinities);
-        for (const OperationFrame* f = frame.outer; f; f = f->outer) {
-            if (f->kind == WatchedScope::Kind::operation)
-                text += std::string("; within ") + f->name;
-            if (f->kind == WatchedScope::Kind::backward)
-                text += std::string("; in the derivative of ") + f->name;
-        }
-        if (frame.kind == WatchedScope::Kind::backward) text += "; in its derivative";
+        if (bad && whole && !whole->first) whole->first = first.data();
+        if (!bad || whole) continue;
+        std::string text = shown(bad->count, " of the ", t.count(), " elements of its result ", t,
+                                 " are ", infinities ? "NaN or infinite" : "NaN", ", the first at ",
+                                 bad->first, "; ", about_operands(frame, infinities));
+        if (first != (called ? called : frame.name))
+            text += shown("; within it, ", first, " had such values first");
+        for (const OperationFrame* f = frame.outer; f; f = f->outer)
+            if (f->kind == Kind::operation || f->kind == Kind::backward)
+                text += shown(f->kind == Kind::operation ? "; within " : "; in the derivative of ",
+                              f->name);
+        if (frame.kind == Kind::backward) text += "; in its derivative";
         throw NumericalError(frame.name, text);
     }
 }

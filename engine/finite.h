@@ -13,9 +13,9 @@ namespace mercer {
 
 /// The results of operations of this thread (and their tasks) are checked, while in scope: every
 /// tensor of floating dtype in the host's memory that an operation made, or wrote in place (fill and copy_to compute
-/// nothing), and that outlives it.
-/// NumericalError names the operation, the node whose derivative it was part of, how many elements are
-/// bad and where the first is, and which operand held such values already. It is thrown when the
+/// nothing), and that outlives it; of an operation made of others, its own results only.
+/// NumericalError names the operation and which of those within it had such values first, the node whose derivative it was
+/// part of, how many elements are bad and where the first is, and which operand held such values already. It is thrown when the
 /// operation is over: by the function that was called, or else at the next operation, when an element
 /// is read or at the end of the scope, whichever is first. `nan` looks for NaN,
 /// `infinite` for NaN and infinities, `off` shields from an outer scope or the environment.

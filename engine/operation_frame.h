@@ -12,6 +12,20 @@ namespace mercer {
 namespace instruments {
 /// ns since an arbitrary moment.
 int64_t now() noexcept;
+/// The mode in force on this thread. Reads MERCER_CHECK_FINITE once; ValueError if it is unknown.
+FiniteCheck finite_check();
+/// Throws NumericalError if a tensor made in the scope, and still held by others, is not finite. What a part of another
+/// operation made is handed to that one instead: it may be a temporary there.
+void check_results(const OperationFrame& frame);
+
+/// Whether a check found what nobody was told yet; forgets it.
+bool waits() noexcept;
+void forget_waiting() noexcept;
+
+/// The running trace, 0 for none.
+uint64_t trace_session() noexcept;
+/// Notes a scope that ends.
+void trace(const OperationFrame& frame) noexcept;
 }  // namespace instruments
 
 /// Made when it opens.
@@ -29,6 +43,7 @@ struct OperationFrame {
     // The check of results: what was made here; what only this list still holds was a temporary.
     FiniteCheck check = FiniteCheck::off;
     std::vector<Tensor> made{};
+    const char* first = nullptr;  // the operation within whose result had bad values first
 
     // The profiler.
     int64_t start = session ? instruments::now() : 0, inner = 0;  // ns; `inner`: in scopes within
@@ -37,21 +52,5 @@ struct OperationFrame {
     DType dtype = DType::f32;
     bool allocated = false;
 };
-
-namespace instruments {
-/// The mode in force on this thread. Reads MERCER_CHECK_FINITE once; ValueError if it is unknown.
-FiniteCheck finite_check();
-/// Throws NumericalError if a tensor made in the scope, and still held by others, is not finite.
-void check_results(const OperationFrame& frame);
-
-/// Whether a check found what nobody was told yet; forgets it.
-bool waits() noexcept;
-void forget_waiting() noexcept;
-
-/// The running trace, 0 for none.
-uint64_t trace_session() noexcept;
-/// Notes a scope that ends.
-void trace(const OperationFrame& frame) noexcept;
-}  // namespace instruments
 
 }  // namespace mercer

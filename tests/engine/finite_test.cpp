@@ -153,6 +153,53 @@ TEST_CASE("temporaries inside an operation are its own affair") {
     CHECK(has(said([&] { bad(Tensor::zeros({1})); }), "[bad] 2 of the 2"));
 }
 
+TEST_CASE("of an operation made of others its own results count, under its own name") {
+    const Tensor one = Tensor::from({1});
+    CHECK(said([&] { var(one, {0}, 1); }) ==
+          "[var] 1 of the 1 elements of its result f32(1) are NaN, the first at (0); its operands "
+          "f32(1) had none; within it, div had such values first");
+    CHECK(has(said([&] { sqrt(var(one, {0}, 1)); }), "[var]"));
+    // Named by its caller, it is a part of no other.
+    const Tensor x = Tensor::from({1, 2, inf, 4}, {1, 4, 1});
+    const std::string text = said([&] { group_norm(x, 2, {}, {}); });
+    CHECK(has(text, "[group_norm] 2 of the 4 elements of its result f32(1,2,2)"));
+    CHECK(has(text, "operand 0") == false);
+    CHECK(has(text, "; within it, layer_norm had such values first"));
+    // Squares that overflow are not the norm's result.
+    const Tensor far = Tensor::from({3e30f, 4e30f});
+    CHECK(said([&] { norm_p(far, 2); }, FiniteCheck::infinite) == "");
+    CHECK(std::abs(norm_p(far, 2).item<float>() / 5e30f - 1) < 1e-6f);
+    // A part that writes into what an earlier part made; both are gone when the whole is over.
+    const auto whole = [](const Tensor& t, bool keep) {
+        const OperationScope scope("whole", {&t});
+        Tensor hidden = sqrt(t);
+        matmul_into(hidden, t * 0.0, Tensor::full({1, 1}, inf));
+        hidden = log(hidden * 0.0 - 1.0);
+        return keep ? hidden : t * 2.0;
+    };
+    const Tensor below = Tensor::from({-1}, {1, 1});
+    CHECK(said([&] { whole(below, false); }) == "");
+    CHECK(has(said([&] { whole(below, true); }), "[whole] 1 of the 1"));
+    CHECK(has(said([&] { whole(below, true); }), "within it, sqrt had such values first"));
+    // Other modes within: each by itself.
+    const auto inner = [](const Tensor& t) {
+        const OperationScope scope("outer", {&t});
+        const FiniteScope infinities(FiniteCheck::infinite);
+        const Tensor hidden = log(t * 0.0);
+        return t * 2.0;
+    };
+    CHECK(has(said([&] { inner(one); }), "[log] 1 of the 1"));
+    // What was a part's and is gone is not held until the whole is over.
+    const auto many = [](const Tensor& t) {
+        const OperationScope scope("many", {&t});
+        const size_t before = memory_stats().live;
+        for (int i = 0; i < 20; ++i) exp(log(t));
+        return memory_stats().live - before;
+    };
+    const FiniteScope check;
+    CHECK(many(Tensor::ones({1 << 16})) < 4 * (sizeof(float) << 16));
+}
+
 TEST_CASE("an operation throws itself, before the next one runs") {
     const Tensor x = Tensor::from({-1});
     int reached = 0;
