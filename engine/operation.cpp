@@ -79,6 +79,7 @@ TaskScope::TaskScope(const OperationContext& caller) : outer_(operation_context)
 }
 TaskScope::~TaskScope() {
     operation_context = outer_;
+    if (std::uncaught_exceptions()) waiting = nullptr;  // this thread's next task is another's
     if (!frame_) return;
     instruments::trace(*frame_);
     delete frame_;
