@@ -54,6 +54,7 @@ Tensor mean_squared_deviation(const char* name, const VarianceAttrs& attrs, cons
 
 // (Σ|x|^p)^(1/p) of numbers scaled by their largest, which neither overflows nor vanishes.
 Tensor scaled_norm(const Tensor& x, unsigned axes, double p) {
+    p = std::max(p, 0x1p-149);  // f32's least, which gives the same; of 0 zeros would count as well
     const Tensor unit = largest_magnitude(x, axes), scaled = x / unit;
     const Tensor sum = p == 2 ? cpu::reduce(cpu::Reduction::sum_square, scaled, axes)
                               : cpu::reduce(cpu::Reduction::sum,

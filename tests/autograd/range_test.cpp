@@ -161,6 +161,26 @@ TEST_CASE("more equal extrema than floats can count share one cotangent") {
     CHECK(dx.data<float>()[2 * n - 1] == float(1.0 / double(n)));
 }
 
+TEST_CASE("a norm of so small a p that f32 does not hold it is its limit") {
+    on_every_isa([] {
+        for (const double p : {1e-30, 1e-44, 1e-46, 1e-320}) {
+            CAPTURE(p);
+            for (const DType dtype : {DType::f32, DType::f64}) {
+                const auto norm = [&](const std::vector<double>& x) {
+                    return norm_p(cast(row(x), dtype), p);
+                };
+                check(norm({0, -3, 0}), {3});
+                check(norm({0, 0, 0}), {0});
+                check(norm({1, 3, 0}), {inf});
+                CHECK(isnan(norm({5, std::nan(""), 0})).item<bool>());
+                check(slope([&](const Var& x) { return norm_p(x, p); },
+                            cast(row(std::vector<double>{0, -3, 0}), dtype)),
+                      {0, -1, 0});
+            }
+        }
+    });
+}
+
 TEST_CASE("a norm's gradient is in range where it should be") {
     on_every_isa([] {
         const auto two = [](const Var& x) { return norm_p(x, 2); };
