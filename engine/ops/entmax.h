@@ -34,7 +34,7 @@ X entmax_with(const X& x, double alpha) {
     return entmax(x, X(Tensor::scalar(alpha, x.dtype())), -1);
 }
 
-/// Inputs: x […, n], target of x's shape, a distribution in each row. Results: of each row its loss;
+/// Inputs: x […, n], n ≥ 1, target of x's shape, a distribution in each row. Results: of each row its loss;
 /// its largest x, s and Σ (engine/cpu/entmax_table.h).
 struct MERCER_API FenchelYoung
     : Reads<input_bit(0) | input_bit(1) | output_bit_of(1) | output_bit_of(2) | output_bit_of(3)> {

@@ -436,4 +436,9 @@ TEST_CASE("what is wrong is named") {
     CHECK_THROWS_AS(dropout(x, 1, Key{}), ValueError);
     CHECK_THROWS_AS(embedding(x, ids({2})), ValueError);
     CHECK_THROWS_AS(fenchel_young(x, Tensor::ones({3})), ShapeError);
+    for (const double alpha : {1.0, 1.5, 1.7, 2.0})
+        CHECK_THROWS_AS(fenchel_young(Tensor::zeros({3, 0}), Tensor::zeros({3, 0}), alpha),
+                        ShapeError);
+    CHECK(fenchel_young(Tensor::zeros({0, 3}), Tensor::zeros({0, 3}), 2, LossReduction::none)
+              .shape() == Shape{0});
 }
