@@ -26,13 +26,6 @@ FiniteCheck read_environment() {
     return FiniteCheck::off;
 }
 
-// The largest magnitude is NaN if any element is, and infinite if any is: no kernel of its own.
-bool all_fine(const Tensor& dense, bool infinities) {
-    const Tensor flat = dense.view({dense.count()}, {1}, dense.offset());
-    const double high = cpu::reduce(cpu::Reduction::max_abs, flat, 1).item<double>();
-    return infinities ? std::isfinite(high) : !std::isnan(high);
-}
-
 struct Bad {
     int64_t count;
     Dims first;
@@ -45,7 +38,10 @@ std::optional<Bad> find_bad(const Tensor& t, bool infinities) {
     if (t.device().kind != Device::Kind::cpu) return std::nullopt;  // not ours to read
     if (t.dtype() == DType::bf16) return find_bad(cast(t, DType::f32), infinities);
     const Tensor dense = t.contiguous();
-    if (all_fine(dense, infinities)) return std::nullopt;
+    // The largest magnitude is NaN if any element is, and infinite if any is: no kernel of its own.
+    const Tensor flat = dense.view({dense.count()}, {1}, dense.offset());
+    const double high = cpu::reduce(cpu::Reduction::max_abs, flat, 1).item<double>();
+    if (infinities ? std::isfinite(high) : !std::isnan(high)) return std::nullopt;
     const Tensor bad = cast(infinities ? logical_not(isfinite(dense)) : isnan(dense), DType::i64);
     Bad found{sum(bad).item<int64_t>(), Dims::filled(t.rank(), 0)};
     int64_t at = argmax(bad).item<int64_t>();

@@ -64,6 +64,7 @@ template <class X>
 void NllLoss::vjp(Vjp<X>& c) {
     const Attrs& attrs = c.template attrs<Attrs>();
     const Shape shape = c.in_shape(0);
+    if (shape.back() == 0) return c.give(0, X(Tensor::zeros(shape, c.dtype())));
     const Tensor labels = row_labels(name, shape, c.value(1), attrs.ignore),
                  ignored = less(labels, 0);
     const X w = loss_weights(c.g(), attrs.reduction, labelled(labels), labels.shape());

@@ -424,6 +424,10 @@ TEST_CASE("what is wrong is named") {
     CHECK(
         sum(nll_loss(Tensor::ones({2, 0}), ids({-1, -1}), -1, LossReduction::none)).item<float>() ==
         0);
+    Tape tape;
+    const Var none = tape.watch(Tensor::ones({2, 0}));
+    const Var ignored = nll_loss(none, ids({-1, -1}), -1, LossReduction::sum);
+    CHECK(tape.gradient(ignored, {none})[0].shape() == Shape{2, 0});
     CHECK_THROWS_WITH_AS(entmax(x, Tensor::ones({2, 3}) * 1.2),
                          "[entmax] alpha (2,3) must broadcast to one for each row, (2,1)",
                          ShapeError);
