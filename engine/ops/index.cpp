@@ -177,6 +177,7 @@ Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
 }
 
 Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype) {
+    const OperationScope scope("one_hot", {&ids});
     require_i64("one_hot", "ids", ids);
     if (classes < 0) throw ValueError("one_hot", "the number of classes is ", classes);
     const Tensor out = Tensor::empty(joined(ids.shape(), {classes}), dtype),

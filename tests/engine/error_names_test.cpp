@@ -56,6 +56,14 @@ TEST_CASE("errors bear the name of the function that was called") {
         {"einsum", [&] { einsum("ij,jk->ik", both); }},
         {"unsorted_segment_mean",
          [&] { unsorted_segment_mean(bytes, Tensor::zeros({2}, DType::i64), 1); }},
+        {"repeat", [&] { repeat(x, int64_t{1} << 61, 0); }},  // more bytes than 64 bits count
+        {"tile",
+         [&] {
+             const int64_t times[] = {int64_t{1} << 61, 1};
+             tile(x, times);
+         }},
+        {"one_hot", [&] { one_hot(index, int64_t{1} << 62); }},
+        {"one_hot", [&] { one_hot(index, 3, DType::bf16); }},
         {"clone", [&] { limited([&] { x.clone(); }); }},
         {"reshape", [&] { limited([&] { reshape(transpose(x), {6}); }); }},
         {"tensor", [&] { limited([&] { Tensor::ones({6}); }); }},
