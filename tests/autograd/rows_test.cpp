@@ -412,6 +412,25 @@ TEST_CASE("gradients of gain and bias are sums over rows, in chunks of any numbe
     }
 }
 
+TEST_CASE("gradients of rows whose variance vanishes have the same bits for any register") {
+    const auto gradients = [](const Tensor& x, int kind) {
+        Tape tape;
+        const Var v = tape.watch(x), gain = tape.watch(Tensor::ones({kind == 2 ? 2 : x.size(2)}));
+        const Var y = kind == 0   ? layer_norm(v, gain, {}, 0)
+                      : kind == 1 ? rms_norm(v, gain, 0)
+                                  : group_norm(v, 2, gain, {}, 0);
+        return tape.gradient(y, {v, gain}, {.cotangents = {randn(Key{3, 3}, y.shape())}});
+    };
+    for (const int kind : {0, 1, 2})
+        for (const int64_t n : {3, 17, 64}) {
+            const Tensor x = (randn(Key{3, 4}, {1, 2, n}) + 2.0) * 1e-30;  // squares are 0
+            std::vector<std::array<Tensor, 2>> all;
+            on_every_isa([&] { all.push_back(gradients(x, kind)); });
+            for (const auto& each : all)
+                for (size_t k = 0; k < 2; ++k) CHECK(difference(each[k], all[0][k]) == "");
+        }
+}
+
 TEST_CASE("what is wrong is named") {
     const Tensor x = randn(Key{1, 1}, {2, 3});
     CHECK_THROWS_WITH_AS(cross_entropy(x, ids({0, 3})),

@@ -99,6 +99,7 @@ MERCER_INLINE TwoSums<T> row_sums(const NormArgs& a, int64_t r, Vec<T> m, Vec<T>
                     store(load(dbias + i, count, T(0)) + gi, dbias + i, count);
                 }
             });
+        part.second += T(-0.0) * first_lane(s);  // NaN of s = ∞, as x̂ is beyond a row's end
         if constexpr (kind == NormKind::group) {
             if (sums) dgain[channel] += part.second, dbias[channel] += part.first;
             part = {part.first * gain[channel], part.second * gain[channel]};
