@@ -165,7 +165,8 @@ private:
 template <class T>
 void multiply(const GemmBlock<T>& x) {
     constexpr int64_t width = tile_columns<T>;
-    const int most = most_rows<T>(x.a_packed, x.a_row);
+    const int most =
+        x.a_packed ? tile_rows : cpu::rows_in_place(tile_rows, x.a_row * int64_t(sizeof(T)));
     Tiles<T> tiles(x);
     const auto c = [&](int64_t i, int64_t j) { return x.c + i * x.c_row + j * x.c_col; };
     int rows;

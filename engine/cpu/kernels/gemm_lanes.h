@@ -92,10 +92,8 @@ MERCER_INLINE void lane_sums(int64_t k, const T* a, int64_t a_row, const T* b, i
                     V& s = sum[i * columns + j][h];
                     if constexpr (columns == 1)
                         s = fma(av, bv[j], s);  // straight from memory
-                    else if constexpr (sizeof(T) == 4)
-                        MERCER_FUSED(MERCER_FUSED_F32, s, av, bv[j]);
                     else
-                        MERCER_FUSED(MERCER_FUSED_F64, s, av, bv[j]);
+                        add_product(s, av, bv[j]);
                 }
             }
         }

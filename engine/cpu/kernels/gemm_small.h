@@ -3,8 +3,6 @@
 // strip of rows, c once in and out.
 #pragma once
 
-#include <algorithm>
-
 #include "engine/cpu/kernels/gemm_tile.h"
 
 namespace mercer::MERCER_ISA {

@@ -5,22 +5,6 @@
 #include "engine/cpu/gemm_table.h"
 #include "engine/cpu/kernels/gemm_pack.h"
 
-// sum = fma(a, b, sum), all three in registers: left to itself the compiler shuffles accumulators
-// around when it unrolls, and loads b again from memory rather than keep it.
-#if defined(__x86_64__) && MERCER_SIMD != MERCER_SIMD_SCALAR
-#define MERCER_FUSED(instruction, sum, a, b) \
-    asm(instruction " %2, %1, %0" : "+v"((sum).v) : "v"((a).v), "v"((b).v))
-#define MERCER_FUSED_F32 "vfmadd231ps"
-#define MERCER_FUSED_F64 "vfmadd231pd"
-#elif defined(__aarch64__) && MERCER_SIMD != MERCER_SIMD_SCALAR
-#define MERCER_FUSED(instruction, sum, a, b) \
-    asm(instruction : "+w"((sum).v) : "w"((a).v), "w"((b).v))
-#define MERCER_FUSED_F32 "fmla %0.4s, %1.4s, %2.4s"
-#define MERCER_FUSED_F64 "fmla %0.2d, %1.2d, %2.2d"
-#else
-#define MERCER_FUSED(instruction, sum, a, b) (sum) = fma(a, b, sum)
-#endif
-
 namespace mercer::MERCER_ISA {
 namespace {
 
@@ -47,15 +31,29 @@ template <class T>
 constexpr int tile_columns = tile_vectors* lanes<T>;
 static_assert(tile_columns<float> <= widest && tile_rows <= widest);
 
-/// Rows of a strip at most, of an a as GemmBlock and GemmSmall have it.
-template <class T>
-MERCER_INLINE int most_rows(bool packed, int64_t a_row) {
-    return packed ? tile_rows : cpu::rows_in_place(tile_rows, a_row * int64_t(sizeof(T)));
-}
 /// Registers across the next panel.
 template <class T>
 MERCER_INLINE int panel_vectors(int64_t left) {
     return left >= tile_columns<T> ? tile_vectors : int(left + lanes<T> - 1) / lanes<T>;
+}
+
+/// sum = fma(a, b, sum), all three in registers: left to itself the compiler shuffles accumulators around when it unrolls,
+/// and loads b again from memory rather than keep it.
+template <class T>
+MERCER_INLINE void add_product(Vec<T>& sum, Vec<T> a, Vec<T> b) {
+#if MERCER_SIMD == MERCER_SIMD_SCALAR
+    sum = fma(a, b, sum);
+#elif defined(__x86_64__)
+    if constexpr (sizeof(T) == 4)
+        asm("vfmadd231ps %2, %1, %0" : "+v"(sum.v) : "v"(a.v), "v"(b.v));
+    else
+        asm("vfmadd231pd %2, %1, %0" : "+v"(sum.v) : "v"(a.v), "v"(b.v));
+#else
+    if constexpr (sizeof(T) == 4)
+        asm("fmla %0.4s, %1.4s, %2.4s" : "+w"(sum.v) : "w"(a.v), "w"(b.v));
+    else
+        asm("fmla %0.2d, %1.2d, %2.2d" : "+w"(sum.v) : "w"(a.v), "w"(b.v));
+#endif
 }
 
 // Where a tile finds its operands: at(i) is a's element of row i, advance() goes on to the next step.
@@ -125,8 +123,7 @@ struct Operands {
     int64_t ahead_turn;  // by so many elements in each turn of several steps
 };
 
-/// A tile of c in registers. Its rows are reached by one pointer that walks, hidden from the compiler, rather than by one
-/// per row kept for the stores.
+/// A tile of c in registers.
 template <class T, int rows, int vectors>
 struct Accumulators {
     using V = Vec<T>;
@@ -134,24 +131,16 @@ struct Accumulators {
     V sum[rows][vectors];
 
     MERCER_INLINE void begin(const Operands<T>& tile) {
-        const T* line = tile.c;
-        const int64_t c_row = tile.c_row;
-        if (!tile.accumulate) {
+        if (!tile.accumulate)
             MERCER_UNROLL for (int i = 0; i < rows; ++i)
                 MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j] = V(T(0));
-        } else if (tile.last == w) {
-            MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
-                hold(line);
-                MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j] = V::load(line + j * w);
-            }
-        } else {
-            MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
-                hold(line);
-                MERCER_UNROLL for (int j = 0; j < vectors - 1; ++j) sum[i][j] =
-                    V::load(line + j * w);
-                sum[i][vectors - 1] = V::load(line + (vectors - 1) * w, tile.last, T(0));
-            }
-        }
+        else if (tile.last == w)
+            each(tile.c, tile.c_row,
+                 [&](int i, int j, const T* at) MERCER_STEP { sum[i][j] = V::load(at); });
+        else
+            each(tile.c, tile.c_row, [&](int i, int j, const T* at) MERCER_STEP {
+                sum[i][j] = j < vectors - 1 ? V::load(at) : V::load(at, tile.last, T(0));
+            });
     }
     /// `n` steps: sum += a's column times b's row.
     template <int n, class Where>
@@ -177,31 +166,28 @@ struct Accumulators {
         }
         MERCER_UNROLL for (int i = 0; i < rows; ++i) {
             const V av(at.at(i));
-            MERCER_UNROLL for (int j = 0; j < vectors; ++j) {
-                if constexpr (sizeof(T) == 4)
-                    MERCER_FUSED(MERCER_FUSED_F32, sum[i][j], av, bv[j]);
-                else
-                    MERCER_FUSED(MERCER_FUSED_F64, sum[i][j], av, bv[j]);
-            }
+            MERCER_UNROLL for (int j = 0; j < vectors; ++j) { add_product(sum[i][j], av, bv[j]); }
         }
     }
-    MERCER_INLINE void end(T* line, int64_t c_row, int last, bool stream) const {
-        if (last != w) {
-            MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
-                hold(line);
-                MERCER_UNROLL for (int j = 0; j < vectors - 1; ++j) sum[i][j].store(line + j * w);
-                sum[i][vectors - 1].store(line + (vectors - 1) * w, last);
-            }
-        } else if (cpu::rows_may_stream<T>(tile_columns<T>) && stream) {
-            MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
-                hold(line);
-                MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j].stream(line + j * w);
-            }
-        } else {
-            MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
-                hold(line);
-                MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[i][j].store(line + j * w);
-            }
+    MERCER_INLINE void end(T* c, int64_t c_row, int last, bool stream) const {
+        if (last != w)
+            each(c, c_row, [&](int i, int j, T* at) MERCER_STEP {
+                j < vectors - 1 ? sum[i][j].store(at) : sum[i][j].store(at, last);
+            });
+        else if (cpu::rows_may_stream<T>(tile_columns<T>) && stream)
+            each(c, c_row, [&](int i, int j, T* at) MERCER_STEP { sum[i][j].stream(at); });
+        else
+            each(c, c_row, [&](int i, int j, T* at) MERCER_STEP { sum[i][j].store(at); });
+    }
+
+private:
+    /// f(i, j, where it stands in c) for each register. Rows are reached by one pointer that walks, hidden from the compiler,
+    /// rather than by one per row kept for the stores.
+    template <class Line, class F>
+    static MERCER_INLINE void each(Line* line, int64_t c_row, F f) {
+        MERCER_UNROLL for (int i = 0; i < rows; ++i, line += c_row) {
+            hold(line);
+            MERCER_UNROLL for (int j = 0; j < vectors; ++j) f(i, j, line + j * w);
         }
     }
 };
