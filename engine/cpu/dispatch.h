@@ -10,35 +10,31 @@
 
 #include "engine/isa.h"
 
-#define MERCER_TABLE_OF(set, Table, name) \
-    namespace set {                       \
-    extern const Table name;              \
+// The copies of a table that there are, and which one is isa()'s.
+#define MERCER_COPY(set, Table, name) \
+    namespace set {                   \
+    extern const Table name;          \
     }
 #if defined(__x86_64__)
-#define MERCER_DISPATCH(Table, name)                                                             \
-    MERCER_TABLE_OF(scalar, Table, name)                                                         \
-    MERCER_TABLE_OF(scalar_fma, Table, name)                                                     \
-    MERCER_TABLE_OF(avx2, Table, name)                                                           \
-    MERCER_TABLE_OF(avx512, Table, name)                                                         \
-    const Table& name() {                                                                        \
-        static constexpr const Table* tables[] = {&scalar::name, &scalar_fma::name, &avx2::name, \
-                                                  &avx512::name, nullptr};                       \
-        return *tables[int(::mercer::isa())];                                                    \
-    }
+#define MERCER_COPIES(...)               \
+    MERCER_COPY(scalar, __VA_ARGS__)     \
+    MERCER_COPY(scalar_fma, __VA_ARGS__) \
+    MERCER_COPY(avx2, __VA_ARGS__)       \
+    MERCER_COPY(avx512, __VA_ARGS__)
+#define MERCER_BY_ISA(name) &scalar::name, &scalar_fma::name, &avx2::name, &avx512::name, nullptr
 #elif defined(__aarch64__)
-#define MERCER_DISPATCH(Table, name)                                                        \
-    MERCER_TABLE_OF(scalar, Table, name)                                                    \
-    MERCER_TABLE_OF(neon, Table, name)                                                      \
-    const Table& name() {                                                                   \
-        static constexpr const Table* tables[] = {&scalar::name, nullptr, nullptr, nullptr, \
-                                                  &neon::name};                             \
-        return *tables[int(::mercer::isa())];                                               \
-    }
+#define MERCER_COPIES(...) MERCER_COPY(scalar, __VA_ARGS__) MERCER_COPY(neon, __VA_ARGS__)
+#define MERCER_BY_ISA(name) &scalar::name, nullptr, nullptr, nullptr, &neon::name
 #else
-#define MERCER_DISPATCH(Table, name)     \
-    MERCER_TABLE_OF(scalar, Table, name) \
-    const Table& name() { return scalar::name; }
+#define MERCER_COPIES(...) MERCER_COPY(scalar, __VA_ARGS__)
+#define MERCER_BY_ISA(name) &scalar::name
 #endif
+#define MERCER_DISPATCH(Table, name)                                    \
+    MERCER_COPIES(Table, name)                                          \
+    const Table& name() {                                               \
+        static constexpr const Table* tables[] = {MERCER_BY_ISA(name)}; \
+        return *tables[int(::mercer::isa())];                           \
+    }
 
 #define MERCER_DISPATCH_TYPED(Table, name)    \
     MERCER_DISPATCH(Table<float>, name##_f32) \

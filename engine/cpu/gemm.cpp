@@ -21,8 +21,7 @@
 #include "engine/parallel.h"
 
 namespace mercer {
-MERCER_DISPATCH(cpu::GemmTable<float>, gemm_f32)
-MERCER_DISPATCH(cpu::GemmTable<double>, gemm_f64)
+MERCER_DISPATCH_TYPED(cpu::GemmTable, gemm)
 const cpu::PointwiseKernels& add_kernels();  // engine/ops/pointwise.cpp
 }  // namespace mercer
 
