@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/cases.h"
-#include "engine/cpu/cblas.h"
+#include "engine/cpu/openblas.h"
 #include "engine/isa.h"
 
 extern "C" char* openblas_get_corename(void);  // whose kernels it chose
@@ -67,9 +67,9 @@ void against_openblas(benchmark::State& state, const Sweep& s) {
         r{data(b), right ? 1 : s.n, right ? s.k : 1};
     const auto run_ours = [&] { cpu::gemm<T>(s.m, s.n, s.k, l, r, {data(ours), s.n, 1}); };
     const auto run_theirs = [&] {
-        cpu::cblas_gemm(T{})(101, left ? 112 : 111, right ? 112 : 111, int(s.m), int(s.n), int(s.k),
-                             1, data(a), int(left ? s.m : s.k), data(b), int(right ? s.k : s.n), 0,
-                             data(theirs), int(s.n));
+        openblas::gemm(T{})(101, left ? 112 : 111, right ? 112 : 111, int(s.m), int(s.n), int(s.k),
+                            1, data(a), int(left ? s.m : s.k), data(b), int(right ? s.k : s.n), 0,
+                            data(theirs), int(s.n));
     };
     const int64_t times = s.times();
     run_ours(), run_theirs();

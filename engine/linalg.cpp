@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/cpu/openblas.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/lapack.h"
 #include "engine/operation.h"
 
 // LAPACK's own names; declared here so that no header of it is needed.
@@ -48,7 +48,7 @@ Tensor least_squares(const Tensor& a, const Tensor& b) {
     std::vector<double> qr = columns(a), x = columns(b);
     std::vector<int> pivots(size_t(n), 0);
     const double dependent = std::numeric_limits<double>::epsilon() * std::max(m, n);
-    const std::lock_guard lock(lapack::guard());
+    const std::lock_guard lock(openblas::guard());
     int rank = 0, info = 0, ask = -1;
     double best = 0;
     dgelsy_(&m, &n, &r, qr.data(), &m, x.data(), &m, pivots.data(), &dependent, &rank, &best, &ask,

@@ -3,11 +3,10 @@
 #include <climits>
 #include <mutex>
 
-#include "engine/cpu/cblas.h"
 #include "engine/cpu/gemm.h"
 #include "engine/cpu/instantiate.h"
+#include "engine/cpu/openblas.h"
 #include "engine/error.h"
-#include "engine/lapack.h"
 #include "engine/scratch.h"
 
 namespace mercer::cpu {
@@ -60,9 +59,9 @@ void gemm_openblas(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, Matri
             for (int64_t i = 0; i < m; ++i) std::fill_n(to.data + i * to.row, n, T(0));
     } else {
         const Operand<T> l(scratch, a, m, k), r(scratch, b, k, n);
-        const std::lock_guard lock(lapack::guard());
-        cblas_gemm(T{})(101, l.form, r.form, int(m), int(n), int(k), T(1), l.data, l.step, r.data,
-                        r.step, T(accumulate), to.data, int(to.row));
+        const std::lock_guard lock(openblas::guard());
+        openblas::gemm(T{})(101, l.form, r.form, int(m), int(n), int(k), T(1), l.data, l.step,
+                            r.data, r.step, T(accumulate), to.data, int(to.row));
     }
     if (!in_place) each([](T& into, T& copy) { into = copy; });
 }

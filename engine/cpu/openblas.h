@@ -1,5 +1,7 @@
-// OpenBLAS's products as they are.
+// What OpenBLAS is used for: least squares, and products on request.
 #pragma once
+
+#include <mutex>
 
 // As in cblas.h: 101 row-major, 111 as it is, 112 transposed.
 extern "C" {
@@ -11,9 +13,15 @@ void cblas_dgemm(int order, int a_form, int b_form, int m, int n, int k, double 
                  int c_step);
 }
 
-namespace mercer::cpu {
+namespace mercer::openblas {
 
-constexpr auto cblas_gemm(float) { return cblas_sgemm; }
-constexpr auto cblas_gemm(double) { return cblas_dgemm; }
+constexpr auto gemm(float) { return cblas_sgemm; }
+constexpr auto gemm(double) { return cblas_dgemm; }
 
-}  // namespace mercer::cpu
+/// Held around every call into OpenBLAS: Debian's serial build takes memory without locks.
+inline std::mutex& guard() {
+    static std::mutex mutex;
+    return mutex;
+}
+
+}  // namespace mercer::openblas
