@@ -5,11 +5,13 @@
 
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/instantiate.h"
+#include "engine/cpu/tiny.h"
 #include "engine/cpu/triangle.h"
 
 namespace mercer {
 
 MERCER_DISPATCH_TYPED(cpu::FactorKernels, factor_kernels)
+MERCER_DISPATCH_TYPED(cpu::TinyKernels, tiny_kernels)
 
 namespace cpu {
 namespace {

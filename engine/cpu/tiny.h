@@ -7,7 +7,7 @@
 #include "engine/scratch.h"
 
 namespace mercer {
-MERCER_TYPED(cpu::TinyKernels, tiny_kernels)  // engine/cpu/tiny.cpp
+MERCER_TYPED(cpu::TinyKernels, tiny_kernels)  // engine/cpu/factor.cpp
 }
 
 namespace mercer::cpu {
