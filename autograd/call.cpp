@@ -6,6 +6,7 @@
 
 #include "autograd/call_bind.h"
 #include "autograd/functions.h"
+#include "engine/operation.h"
 
 namespace mercer {
 namespace binding {

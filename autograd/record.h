@@ -11,9 +11,18 @@
 
 namespace mercer {
 
+/// An operation's vjp with the attributes that it was recorded with; empty ones are not kept.
+template <class Op, class X>
+void vjp_of(Vjp<X>& c) {
+    using Attrs = typename Op::Attrs;
+    if constexpr (std::is_empty_v<Attrs>)
+        Op::vjp(c, Attrs{});
+    else
+        Op::vjp(c, c.template attrs<Attrs>());
+}
 /// The rule of an operation, from its vjp. An operation without one does not compile here.
 template <class Op>
-inline constexpr Rule rule_of{Op::name, &Op::template vjp<Tensor>, &Op::template vjp<Var>};
+inline constexpr Rule rule_of{Op::name, vjp_of<Op, Tensor>, vjp_of<Op, Var>};
 
 /// What an operation gave, a tensor or an array of them, as Vars of the tape; without one as constants.
 template <class Out>

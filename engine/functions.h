@@ -8,11 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/loss_reduction.h"
-#include "engine/activation.h"
-#include "engine/padding.h"
+#include "engine/attribute.h"
 #include "engine/random.h"
-#include "engine/ops/pad.h"
 #include "engine/tensor.h"
 
 namespace mercer {

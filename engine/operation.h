@@ -89,7 +89,7 @@ private:
     OperationFrame* frame_ = nullptr;
 };
 
-/// First line of every operation that computes: watched, and the name of what it allocates.
+/// Around every operation that computes (compute() in ops/op.h): watched, and the name of what it allocates.
 ///   const OperationScope scope(name, x);      // x: its operands, as a span or {&a, &b}
 /// What an operation returns it has written completely.
 class OperationScope : public WatchedScope {

@@ -1,12 +1,10 @@
-// Products, dropout and embedding on Vars.
+// Products and dropout on Vars.
 #include "autograd/functions.h"
 #include "autograd/ops/matmul.h"
 #include "autograd/record.h"
 
 #define MERCER_VALUE Var
 #include "engine/ops/dropout.inl"
-#include "engine/ops/embedding.inl"
-#include "engine/ops/linear.inl"
 #include "engine/ops/matmul.inl"
 
 namespace mercer {

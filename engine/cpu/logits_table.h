@@ -16,17 +16,9 @@ struct LogitsTable {
     void (*gradient[2])(const void* x, const void* top, const void* sum, const void* w,
                         const int64_t* label, void* dx, int64_t rows, int64_t n, double share,
                         double pick, bool stream);
-    /// y = (x − top) − log Σ exp(x − top); −∞ throughout a row of −∞.
-    void (*log_softmax[2])(const void* x, void* y, int64_t rows, int64_t n);
-    /// dx = g − exp(y)·Σ g, and 0 where y = −∞.
-    void (*log_softmax_backward[2])(const void* y, const void* g, void* dx, int64_t rows, int64_t n,
-                                    bool stream);
-    /// The same of the columns of dense tiles, n × columns, sums without total: y in the place of x, dx in that of g.
+    /// sums without total of the columns of dense tiles, n × columns.
     void (*sums_tile[2])(const void* x, void* top, void* sum, void* log_sum, int64_t n,
                          int64_t columns, const TileAhead& next);
-    void (*log_softmax_tile[2])(void* x, int64_t n, int64_t columns, const TileAhead& next);
-    void (*log_softmax_backward_tile[2])(const void* y, void* g, int64_t n, int64_t columns,
-                                         const TileAhead& next);
 };
 
 }  // namespace mercer::cpu

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "engine/cpu/channel_table.h"
 #include "engine/cpu/dispatch.h"
+#include "engine/cpu/norm_table.h"
 #include "engine/cpu/reduce.h"
 #include "engine/error.h"
 #include "engine/functions.h"
@@ -73,7 +73,6 @@ void require_channels(const char* name, const Tensor& t, const Tensor& x) {
 }
 
 Tensor ChannelAffine::forward(const Attrs&, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     require_floating(name, in[0]);
     channel_shape(name, in[0].shape());
     for (const Tensor& t : in.subspan(1)) require_channels(name, t, in[0]);
@@ -136,7 +135,6 @@ Tensor channel_affine(const Tensor& from, const Tensor& mean, const Tensor& slop
 }
 
 std::array<Tensor, 3> BatchNorm::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     require_at_least_0(name, "epsilon", attrs.epsilon);
     const Tensor& x = in[0];
     require_floating(name, x);
@@ -148,7 +146,7 @@ std::array<Tensor, 3> BatchNorm::forward(const Attrs& attrs, std::span<const Ten
     Tensor scale = 1.0 / sqrt(var + attrs.epsilon);
     if (in[1].defined()) scale = scale * in[1];
     const Tensor operands[] = {x, mean, scale, in[2]};
-    return {ChannelAffine::forward({}, operands), mean, var};
+    return {compute<ChannelAffine>({}, operands), mean, var};
 }
 
 }  // namespace mercer

@@ -14,7 +14,7 @@ namespace mercer {
 constexpr unsigned beside_channels(int rank) { return ((1u << rank) - 1u) & ~2u; }
 
 template <class X>
-void ChannelAffine::vjp(Vjp<X>& c) {
+void ChannelAffine::vjp(Vjp<X>& c, const Attrs&) {
     const Shape shape = channel_shape(name, c.out_shape(0));
     const X x = c.in(0), mean = c.in(1), scale = c.in(2), g = c.g();
     const bool parameters = c.wants(1) || c.wants(2) || c.wants(3);
@@ -41,15 +41,14 @@ void ChannelAffine::vjp(Vjp<X>& c) {
 }
 
 template <class X>
-void BatchNorm::vjp(Vjp<X>& c) {
+void BatchNorm::vjp(Vjp<X>& c, const Attrs& a) {
     const Shape shape = channel_shape(name, c.out_shape(0));
-    const double epsilon = c.template attrs<Attrs>().epsilon;
     const double n = double(count(c.out_shape(0)) / shape[1]);
     if constexpr (std::is_same_v<X, Tensor>)
         if (c.g(0).defined()) {
             const Tensor x = c.in(0), gain = c.in(1), mean = c.out(1), g = c.g(0);
             const auto [sum_g, sum_gx, none] = channel_sums(x, mean, g, {});
-            const Tensor r = 1.0 / sqrt(c.out(2) + epsilon), scale = gain.defined() ? r * gain : r;
+            const Tensor r = 1.0 / sqrt(c.out(2) + a.epsilon), scale = gain.defined() ? r * gain : r;
             Tensor slope = -(scale * square(r) * sum_gx) / n, shift = -(scale * sum_g) / n;
             if (c.g(1).defined()) shift = shift + c.g(1) / n;
             if (c.g(2).defined()) slope = slope + c.g(2) * (2 / n);
@@ -66,7 +65,7 @@ void BatchNorm::vjp(Vjp<X>& c) {
     X dx;
     const auto add = [&](const X& more) { dx = dx.defined() ? dx + more : more; };
     if (const X g = c.g(0); g.defined()) {
-        const X r = 1.0 / sqrt(mean(square(away), axes, true) + epsilon), xhat = away * r;
+        const X r = 1.0 / sqrt(mean(square(away), axes, true) + a.epsilon), xhat = away * r;
         const X h = gain.defined() ? g * by_channel(gain) : g;
         add(r * (h - mean(h, axes, true) - xhat * mean(h * xhat, axes, true)));
         if (c.wants(1)) c.give(1, sum(g * xhat, axes));

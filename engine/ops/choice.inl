@@ -6,7 +6,7 @@
 namespace mercer {
 
 template <class X>
-void Where::vjp(Vjp<X>& c) {
+void Where::vjp(Vjp<X>& c, const Attrs&) {
     const Tensor mask = c.value(0);
     const X zero(Tensor::zeros({}, c.dtype()));
     if (c.wants(1)) c.give(1, sum_to(where(mask, c.g(), zero), c.in_shape(1)));

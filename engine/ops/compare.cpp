@@ -3,6 +3,7 @@
 #include "engine/cpu/dispatch.h"
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/operation.h"
 #include "engine/ops/require.h"
 
 namespace mercer {

@@ -2,9 +2,9 @@
 // other: with T(x, w, y) = Σ y·conv(x, w), the three are ∂T/∂y, ∂T/∂x and ∂T/∂w.
 #pragma once
 
+#include "engine/attribute.h"
 #include "engine/cpu/convolution.h"
 #include "engine/ops/op.h"
-#include "engine/padding.h"
 
 namespace mercer {
 

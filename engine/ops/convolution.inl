@@ -20,8 +20,7 @@ MERCER_VJP(Conv2d, convolution_vjp<ConvTranspose2d>(c, a, false))
 MERCER_VJP(ConvTranspose2d, convolution_vjp<Conv2d>(c, a, true))
 
 template <class X>
-void Conv2dWeights::vjp(Vjp<X>& c) {
-    const Attrs& attrs = c.template attrs<Attrs>();
+void Conv2dWeights::vjp(Vjp<X>& c, const Attrs& attrs) {
     if (c.wants(0)) c.give(0, perform<ConvTranspose2d>(attrs, c.in(1), c.g(), X()));
     if (c.wants(1)) c.give(1, perform<Conv2d>(attrs, c.in(0), c.g(), X()));
 }

@@ -9,7 +9,6 @@
 namespace mercer {
 
 Tensor Dropout::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     require_floating(name, in[0]);
     if (!(attrs.p >= 0 && attrs.p < 1))
         throw ValueError(name, "p must be in [0, 1), got ", attrs.p);

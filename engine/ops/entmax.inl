@@ -14,9 +14,8 @@ namespace mercer {
 
 template <EntmaxAlpha kind>
 template <class X>
-void Entmax<kind>::vjp(Vjp<X>& c) {
+void Entmax<kind>::vjp(Vjp<X>& c, const Attrs& attrs) {
     constexpr bool any = kind == EntmaxAlpha::any;
-    const Attrs& attrs = c.template attrs<Attrs>();
     if constexpr (std::is_same_v<X, Tensor>) {
         const bool wants_alpha = any && c.wants(1);
         const auto [dx, dalpha] =
@@ -62,8 +61,7 @@ void Entmax<kind>::vjp(Vjp<X>& c) {
 }
 
 template <class X>
-void FenchelYoung::vjp(Vjp<X>& c) {
-    const Attrs& attrs = c.template attrs<Attrs>();
+void FenchelYoung::vjp(Vjp<X>& c, const Attrs& attrs) {
     if constexpr (std::is_same_v<X, Tensor>) {
         c.give(0, backward(attrs, c.in(0), c.in(1), c.out(1), c.out(2), c.out(3), c.g()));
     } else {

@@ -7,7 +7,6 @@
 #include "engine/ops/choice.inl"
 #include "engine/ops/convolution.inl"
 #include "engine/ops/dropout.inl"
-#include "engine/ops/embedding.inl"
 #include "engine/ops/entmax.inl"
 #include "engine/ops/index.inl"
 #include "engine/ops/layout.inl"

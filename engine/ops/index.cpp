@@ -8,7 +8,6 @@
 #include "engine/cpu/segment.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/operation.h"
 #include "engine/ops/rows.h"
 
 namespace mercer {
@@ -104,7 +103,6 @@ bool pick(const Tensor& out, const Tensor& x, const Tensor& index, int axis) {
 }  // namespace
 
 Tensor Gather::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     const Tensor &x = in[0], &index = in[1];
     check_form(name, x, index);
     const int64_t size = x.shape()[attrs.axis];
@@ -132,7 +130,6 @@ Tensor Gather::forward(const Attrs& attrs, std::span<const Tensor> in) {
 }
 
 Tensor ScatterAdd::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     const Tensor &x = in[0], &index = in[1];
     require_floating(name, x);
     check_form(name, x, index);
@@ -152,7 +149,6 @@ Tensor ScatterAdd::forward(const Attrs& attrs, std::span<const Tensor> in) {
 }
 
 Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     const Tensor &x = in[0], &index = in[1], &source = in[2];
     check_form(name, x, index);
     const int64_t size = x.shape()[attrs.axis];
@@ -173,6 +169,23 @@ Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
     const Tensor out = x.is_contiguous() ? x.clone() : x.contiguous();
     if (dense.count() && !cpu::put(places, x.dtype(), dense.raw(), out.raw()))
         check_range(name, index, attrs.axis, size);  // throws
+    return out;
+}
+
+Tensor Embedding::forward(const Attrs& attrs, std::span<const Tensor> in) {
+    const Tensor table = in[0].contiguous(), ids = in[1].contiguous();
+    if (table.dtype() != DType::bf16) require_floating(name, table);
+    if (table.rank() != 2)
+        throw ShapeError(name, "the table must be (size, width), got ", table.shape());
+    require_i64(name, "ids", ids);
+    const int64_t *const id = ids.data<int64_t>(),
+                         k = cpu::first_outside(id, ids.count(), attrs.size);
+    if (k < ids.count()) throw ValueError(name, "id ", id[k], " is outside [0, ", attrs.size, ")");
+    const int64_t width = table.shape()[1];
+    const Tensor out = Tensor::empty(joined(ids.shape(), {width}), table.dtype());
+    if (out.count() > 0)
+        cpu::pick_rows({1, ids.count(), width, attrs.size, id, true}, table.dtype(), table.raw(),
+                       out.raw());
     return out;
 }
 

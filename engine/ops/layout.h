@@ -6,10 +6,10 @@
 
 namespace mercer {
 
-MERCER_OPERATION(Reshape, "reshape", Tensor, 0, Shape shape;)
-MERCER_OPERATION(Permute, "permute", Tensor, 0, int axes[Dims::max_rank]; int rank;)
-MERCER_OPERATION(BroadcastTo, "broadcast_to", Tensor, 0, Shape shape;)
-MERCER_OPERATION(SumTo, "sum_to", Tensor, 0, Shape shape;)
+MERCER_OPERATION_ON(Unwatched, Reshape, "reshape", Tensor, Shape shape;)
+MERCER_OPERATION_ON(Unwatched, Permute, "permute", Tensor, int axes[Dims::max_rank]; int rank;)
+MERCER_OPERATION_ON(Unwatched, BroadcastTo, "broadcast_to", Tensor, Shape shape;)
+MERCER_OPERATION_ON(Unwatched, SumTo, "sum_to", Tensor, Shape shape;)
 
 /// The shape with its one -1 replaced so that `n` elements fit. ShapeError.
 MERCER_API Shape resolve_shape(const Shape& shape, int64_t n, const Shape& from);

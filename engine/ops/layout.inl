@@ -10,8 +10,7 @@ MERCER_VJP(BroadcastTo, c.give(0, sum_to(c.g(), c.in_shape(0))))
 MERCER_VJP(SumTo, c.give(0, broadcast_to(c.g(), c.in_shape(0))))
 
 template <class X>
-void Permute::vjp(Vjp<X>& c) {
-    const Attrs& attrs = c.template attrs<Attrs>();
+void Permute::vjp(Vjp<X>& c, const Attrs& attrs) {
     int inverse[Dims::max_rank];
     for (int k = 0; k < attrs.rank; ++k) inverse[attrs.axes[k]] = k;
     c.give(0, permute(c.g(), std::span<const int>(inverse, size_t(attrs.rank))));

@@ -10,7 +10,6 @@
 #include "engine/cpu/tiny.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/operation.h"
 #include "engine/ops/require.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
@@ -101,7 +100,6 @@ Tensor factored(const char* operation, const Tensor& a, int64_t k, Body body, co
 }  // namespace
 
 Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
-    const OperationScope scope(name, x);
     check_square(name, x[0]);
     const int64_t n = x[0].size(-1), batch = n ? x[0].count() / (n * n) : 0;
     const Tensor from = x[0].contiguous(), lower = Tensor::empty(from.shape(), from.dtype());
@@ -128,7 +126,6 @@ Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
 }
 
 Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     const Shape batch = batch_of(name, in[0], in[1]);
     const int64_t n = in[0].size(-1), k = in[1].size(-1);
     const Tensor t = broadcast_to(in[0], joined(batch, {n, n}));
@@ -171,7 +168,6 @@ Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) 
 }
 
 Tensors<3> Solve::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     const Shape batch = batch_of(name, in[0], in[1]);
     const int64_t n = in[0].size(-1), k = in[1].size(-1);
     const Tensor x = broadcast_to(in[1], joined(batch, {n, k})).clone();
@@ -196,7 +192,6 @@ Tensors<3> Solve::forward(const Attrs& attrs, std::span<const Tensor> in) {
 }
 
 Tensor Inverse::forward(const Attrs&, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     check_square(name, in[0]);
     const int64_t n = in[0].size(-1);
     const Tensor x = Tensor::empty(in[0].shape(), in[0].dtype());
@@ -213,7 +208,6 @@ Tensor Inverse::forward(const Attrs&, std::span<const Tensor> in) {
 }
 
 std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     check_square(name, in[0]);
     const int64_t n = in[0].size(-1), batch = n ? in[0].count() / (n * n) : 0;
     const Tensor matrices = in[0].contiguous(),

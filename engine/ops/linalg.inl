@@ -7,7 +7,7 @@ namespace mercer {
 
 /// Ā = sym(L⁻ᵀ Φ(Lᵀ L̄) L⁻¹), Φ the lower triangle with half its diagonal (Murray 2016, arXiv:1602.07527, eq. 10).
 template <class X>
-void Cholesky::vjp(Vjp<X>& c) {
+void Cholesky::vjp(Vjp<X>& c, const Attrs&) {
     const X l = c.out(), lg = matmul(transpose(l), c.g());
     const X phi = (tril(lg) + tril(lg, -1)) * 0.5;
     const X left = triangular_solve(l, phi, true, true);
@@ -23,8 +23,7 @@ X coefficients_of(const X& gb, const X& x, bool transposed) {
 
 /// B̄ = op(T)⁻ᵀ X̄; T̄ = −B̄ Xᵀ (or its transpose) on the triangle.
 template <class X>
-void TriangularSolve::vjp(Vjp<X>& c) {
-    const Attrs& attrs = c.template attrs<Attrs>();
+void TriangularSolve::vjp(Vjp<X>& c, const Attrs& attrs) {
     const X gb = triangular_solve(c.in(0), c.g(), attrs.lower, !attrs.transposed);
     if (c.wants(1)) c.give(1, sum_to(gb, c.in_shape(1)));
     if (!c.wants(0)) return;
@@ -34,20 +33,19 @@ void TriangularSolve::vjp(Vjp<X>& c) {
 
 /// B̄ = op(A)⁻ᵀ X̄; Ā = −B̄ Xᵀ, or its transpose.
 template <class X>
-void Solve::vjp(Vjp<X>& c) {
-    const bool transposed = c.template attrs<Attrs>().transposed;
+void Solve::vjp(Vjp<X>& c, const Attrs& attrs) {
     const Tensor factors = c.out_value(1);
     const X gb =
         factors.defined()
-            ? perform<Solve>({!transposed}, c.in(0), c.g(), factors, c.out_value(2))[0]
+            ? perform<Solve>({!attrs.transposed}, c.in(0), c.g(), factors, c.out_value(2))[0]
             : solve(transpose(c.in(0)), c.g());
     if (c.wants(1)) c.give(1, sum_to(gb, c.in_shape(1)));
-    if (c.wants(0)) c.give(0, sum_to(coefficients_of(gb, c.out(), transposed), c.in_shape(0)));
+    if (c.wants(0)) c.give(0, sum_to(coefficients_of(gb, c.out(), attrs.transposed), c.in_shape(0)));
 }
 
 /// Ā = −Yᵀ Ȳ Yᵀ, Y = A⁻¹.
 template <class X>
-void Inverse::vjp(Vjp<X>& c) {
+void Inverse::vjp(Vjp<X>& c, const Attrs&) {
     const X yt = transpose(c.out());
     c.give(0, -matmul(matmul(yt, c.g()), yt));
 }
@@ -55,7 +53,7 @@ void Inverse::vjp(Vjp<X>& c) {
 /// Ā = V (diag(λ̄) + S) Vᵀ, S = sym(F ∘ M), M = VᵀV̄, F_ij = 1/(λ_j − λ_i) off the diagonal (Giles 2008, section 3.1): F is
 /// skew, so that S_ij = (M_ij/2 − M_ji/2) / (λ_j − λ_i).
 template <class X>
-void Eigh::vjp(Vjp<X>& c) {
+void Eigh::vjp(Vjp<X>& c, const Attrs&) {
     const X v = c.out(1);
     if (!c.g(1).defined()) return c.give(0, matmul(v * unsqueeze(c.g(0), -2), transpose(v)));
     const X l = c.out(0), m = matmul(transpose(v), c.g(1)) * 0.5;

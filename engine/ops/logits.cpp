@@ -41,7 +41,6 @@ void require_labels(const char* operation, const Shape& x, const Tensor& ids) {
 }  // namespace
 
 std::array<Tensor, 3> LogSumExp::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     require_floating(name, in[0]);
     const AxesLast t(in[0].shape(), attrs.axes);
     const DType dtype = in[0].dtype();
@@ -70,24 +69,6 @@ Tensor LogSumExp::backward(const Attrs& attrs, const Tensor& from, const Tensor&
         gradient(t.last(from).contiguous(), t.n, top, sum, g.contiguous(), nullptr, 0, 0));
 }
 
-Tensor LogSoftmax::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
-    require_floating(name, in[0]);
-    const auto& table = logits_table();
-    const bool wide = in[0].dtype() == DType::f64;
-    return along(attrs.axis, 24, table.log_softmax[wide], table.log_softmax_tile[wide], in[0]);
-}
-
-Tensor LogSoftmax::backward(const Attrs& attrs, const Tensor& y, const Tensor& g) {
-    const OperationScope scope(name, {&y, &g});
-    const auto& table = logits_table();
-    const bool wide = y.dtype() == DType::f64;
-    const bool stream = streams(y, 3);
-    return along(
-        attrs.axis, 0, [&](auto... args) { table.log_softmax_backward[wide](args..., stream); },
-        table.log_softmax_backward_tile[wide], y, g);
-}
-
 Tensor row_labels(const char* operation, const Shape& x, const Tensor& ids, int64_t ignore) {
     require_labels(operation, x, ids);
     Tensor labels = ids.clone();
@@ -106,7 +87,6 @@ int64_t labelled(const Tensor& labels) {
 }
 
 std::array<Tensor, 3> CrossEntropy::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     require_floating(name, in[0]);
     if (!(attrs.smoothing >= 0 && attrs.smoothing < 1))
         throw ValueError(name, "label_smoothing must be in [0, 1), got ", attrs.smoothing);
@@ -152,7 +132,6 @@ Tensor CrossEntropy::backward(const Attrs& attrs, const Tensor& x, const Tensor&
 }
 
 Tensor NllLoss::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     require_floating(name, in[0]);
     require_labels(name, in[0].shape(), in[1]);
     const Tensor x = in[0].contiguous(), ids = in[1].contiguous(),

@@ -1,7 +1,7 @@
-// What stands on Σ exp: its logarithm, the logarithm of the softmax, the cross entropy, and the loss of log probabilities.
+// What stands on Σ exp: its logarithm, the cross entropy, and the loss of log probabilities.
 #pragma once
 
-#include "engine/loss_reduction.h"
+#include "engine/attribute.h"
 #include "engine/ops/reduce.h"
 
 namespace mercer {
@@ -14,13 +14,6 @@ struct MERCER_API LogSumExp
     /// g·exp(x − top)/sum: first order only.
     static Tensor backward(const Attrs&, const Tensor& x, const Tensor& top, const Tensor& sum,
                            const Tensor& g);
-};
-
-struct MERCER_API LogSoftmax : Reads<output_bit> {
-    using Attrs = AxisAttrs;
-    MERCER_OPERATION_MEMBERS("log_softmax", Tensor)
-    /// g − exp(y)·Σ g: first order only.
-    static Tensor backward(const Attrs&, const Tensor& y, const Tensor& g);
 };
 
 /// Inputs: logits […, classes], ids […] (i64). Results: the loss; of each row the largest logit and

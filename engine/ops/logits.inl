@@ -1,5 +1,4 @@
-// d log Σ exp = softmax; dx of log_softmax = g − exp(y)·Σ g; dx of the cross entropy = w·(softmax −
-// target).
+// d log Σ exp = softmax; dx of the cross entropy = w·(softmax − target).
 #pragma once
 
 #include <limits>
@@ -11,38 +10,21 @@
 
 namespace mercer {
 
-/// Where x is −∞.
-inline Tensor is_masked(const Tensor& x) {
-    return equal(x, -std::numeric_limits<double>::infinity());
-}
-
 template <class X>
-void LogSumExp::vjp(Vjp<X>& c) {
-    const Attrs& attrs = c.template attrs<Attrs>();
+void LogSumExp::vjp(Vjp<X>& c, const Attrs& attrs) {
     if constexpr (std::is_same_v<X, Tensor>) {
         c.give(0, backward(attrs, c.in(0), c.out(1), c.out(2), c.g()));
     } else {
         const X zero(Tensor::zeros({}, c.dtype())), y = c.out();
         const Shape kept = kept_shape(c.in_shape(0), attrs.axes);
-        const X log_sum = reshape(where(is_masked(y.value()), zero, y), kept);
+        const Tensor none = equal(y.value(), -std::numeric_limits<double>::infinity());
+        const X log_sum = reshape(where(none, zero, y), kept);
         c.give(0, reshape(c.g(), kept) * exp(c.in(0) - log_sum));
     }
 }
 
 template <class X>
-void LogSoftmax::vjp(Vjp<X>& c) {
-    const Attrs& attrs = c.template attrs<Attrs>();
-    if constexpr (std::is_same_v<X, Tensor>) {
-        c.give(0, backward(attrs, c.out(), c.g()));
-    } else {
-        const X zero(Tensor::zeros({}, c.dtype())), y = c.out(), g = c.g();
-        c.give(0, where(is_masked(y.value()), zero, g - exp(y) * sum(g, {attrs.axis}, true)));
-    }
-}
-
-template <class X>
-void CrossEntropy::vjp(Vjp<X>& c) {
-    const Attrs& attrs = c.template attrs<Attrs>();
+void CrossEntropy::vjp(Vjp<X>& c, const Attrs& attrs) {
     const Tensor ids = c.value(1);
     if constexpr (std::is_same_v<X, Tensor>) {
         c.give(0, backward(attrs, c.in(0), ids, c.out(1), c.out(2), c.g()));
@@ -61,8 +43,7 @@ void CrossEntropy::vjp(Vjp<X>& c) {
 
 /// −w at the class of each row; 0 else.
 template <class X>
-void NllLoss::vjp(Vjp<X>& c) {
-    const Attrs& attrs = c.template attrs<Attrs>();
+void NllLoss::vjp(Vjp<X>& c, const Attrs& attrs) {
     const Shape shape = c.in_shape(0);
     if (shape.back() == 0) return c.give(0, X(Tensor::zeros(shape, c.dtype())));
     const Tensor labels = row_labels(name, shape, c.value(1), attrs.ignore),
@@ -73,7 +54,6 @@ void NllLoss::vjp(Vjp<X>& c) {
     c.give(0, scatter_add(unsqueeze(share, -1), unsqueeze(index, -1), -1, shape.back()));
 }
 
-MERCER_VALUE log_softmax(const MERCER_VALUE& x, int axis) { return perform_along<LogSoftmax>(axis, x); }
 MERCER_VALUE logsumexp(const MERCER_VALUE& x, std::span<const int> axes, bool keep) {
     return perform<LogSumExp>(reduce_axes("logsumexp", axes, x.rank(), keep), x)[0];
 }

@@ -1,7 +1,7 @@
 // Class ids of rows, and weights of their losses.
 #pragma once
 
-#include "engine/loss_reduction.h"
+#include "engine/attribute.h"
 #include "engine/tensor.h"
 
 namespace mercer {

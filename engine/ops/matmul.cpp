@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/cpu/layout.h"
+#include "engine/cpu/pointwise.h"
 #include "engine/cpu/tiny.h"
 #include "engine/error.h"
 #include "engine/functions.h"
@@ -14,6 +15,12 @@
 #include "engine/scratch.h"
 
 namespace mercer {
+
+const cpu::PointwiseKernels& relu_kernels();  // engine/ops/pointwise.cpp
+const cpu::PointwiseKernels& gelu_kernels();
+const cpu::PointwiseKernels& tanh_kernels();
+const cpu::PointwiseKernels& sigmoid_kernels();
+
 namespace {
 
 Shape product_shape(const Tensor& a, const Tensor& b) {
@@ -104,6 +111,31 @@ void multiply(const Tensor& out, const Tensor& a, const Tensor& b, const AfterPr
                          false, epilogue, order);
 }
 
+const cpu::PointwiseKernels* kernels_of(Activation activation) {
+    switch (activation) {
+        case Activation::none: return nullptr;
+        case Activation::relu: return &relu_kernels();
+        case Activation::gelu: return &gelu_kernels();
+        case Activation::tanh: return &tanh_kernels();
+        case Activation::sigmoid: return &sigmoid_kernels();
+    }
+    throw ValueError("linear", "no activation has the number ", int(activation));
+}
+
+void check_linear(const Tensor& x, const Tensor& w, const Tensor& bias) {
+    require_same_dtype("linear", x, w, "x", "w");
+    if (bias.defined()) require_same_dtype("linear", x, bias, "x", "bias");
+    require_floating("linear", x);
+    if (x.rank() < 1 || w.rank() != 2)
+        throw ShapeError("linear", "takes x (…, k) and w (k, n), got x ", x.shape(), ", w ",
+                         w.shape());
+    if (x.shape().back() != w.shape()[0])
+        throw ShapeError("linear", "inner dimensions differ: x ", x.shape(), " vs w ", w.shape());
+    if (bias.defined() && !(bias.shape() == Shape{w.shape()[1]}))
+        throw ShapeError("linear", "bias ", bias.shape(), " must have shape (", w.shape()[1],
+                         "), as w ", w.shape(), " has columns");
+}
+
 }  // namespace
 
 void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b, const AfterProduct& after,
@@ -116,14 +148,30 @@ void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b, const Af
 }
 
 Tensor Matmul::forward(const Attrs& attrs, std::span<const Tensor> x) {
-    const OperationScope scope(name, x);
     Tensor out = Tensor::empty(product_shape(x[0], x[1]), x[0].dtype());
     multiply_into(out, x[0], x[1], {}, attrs.order);
     return out;
 }
 
+Tensor Linear::forward(const Attrs& attrs, std::span<const Tensor> in) {
+    const Tensor &x = in[0], &w = in[1], &bias = in[2];
+    check_linear(x, w, bias);
+    Shape shape = x.shape();
+    shape[shape.rank() - 1] = w.shape()[1];
+    const Tensor out = Tensor::empty(shape, x.dtype());
+    const AfterProduct after{bias, kernels_of(attrs.activation)};
+    if (x.rank() > 1)
+        multiply_into(out, x, w, after);
+    else
+        multiply_into(flat_rows(out), flat_rows(x), w, after);
+    return out;
+}
+
+Tensor linear(const Tensor& x, const Tensor& w, const Tensor& bias, Activation activation) {
+    return perform<Linear>({activation}, x, w, bias);
+}
+
 Tensor Dot::forward(const Attrs& attrs, std::span<const Tensor> x) {
-    const OperationScope scope(name, x);
     const Shape shape = x[0].shape();
     const AxesLast axes(shape, attrs.axes);
     const Tensor out = Tensor::empty(kept_shape(shape, attrs.axes), x[0].dtype());

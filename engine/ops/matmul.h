@@ -1,6 +1,7 @@
-// C = A·B over the last two axes, leading axes broadcast.
+// C = A·B over the last two axes, leading axes broadcast; and what follows such a product in one pass.
 #pragma once
 
+#include "engine/attribute.h"
 #include "engine/cpu/gemm.h"
 #include "engine/error.h"
 #include "engine/ops/reduce.h"
@@ -9,6 +10,10 @@ namespace mercer {
 
 /// Operands of rank 2 or more; the function matmul() promotes vectors.
 MERCER_OPERATION_ON(Bilinear<>, Matmul, "matmul", Tensor, cpu::Order order = cpu::Order::by_shape;)
+
+/// y = activation(x·w + bias): x (…, k), w (k, n), bias (n) or undefined; y (…, n). A tape records the product and the bias
+/// only (Activation::none) and the activation as an operation of its own, whose derivative wants the sums.
+MERCER_OPERATION_ON(Bilinear<>, Linear, "linear", Tensor, Activation activation;)
 
 /// Σ a·b over axes of the same shape: the products of rows and columns that lie along memory, whose order of sums it has.
 MERCER_OPERATION_WITH(ReduceAttrs, Bilinear<>, Dot, "einsum", Tensor)

@@ -1,4 +1,4 @@
-// dA = G·Bᵀ, dB = Aᵀ·G, summed over broadcast leading axes.
+// dA = G·Bᵀ, dB = Aᵀ·G, summed over broadcast leading axes; dbias = Σ G.
 #pragma once
 
 #include "engine/ops/matmul.h"
@@ -6,9 +6,8 @@
 namespace mercer {
 
 template <class X>
-void Matmul::vjp(Vjp<X>& c) {
-    const cpu::Order order = c.template attrs<Attrs>().order;
-    const auto product = [order](const X& l, const X& r) { return matmul_in(order, l, r); };
+void Matmul::vjp(Vjp<X>& c, const Attrs& attrs) {
+    const auto product = [&](const X& l, const X& r) { return matmul_in(attrs.order, l, r); };
     if (c.wants(0)) c.give(0, sum_to(product(c.g(), transpose(c.in(1))), c.in_shape(0)));
     if (!c.wants(1)) return;
     const X a = c.in(0);
@@ -21,10 +20,16 @@ void Matmul::vjp(Vjp<X>& c) {
 }
 
 template <class X>
-void Dot::vjp(Vjp<X>& c) {
-    const unsigned axes = c.template attrs<Attrs>().axes;
+void Linear::vjp(Vjp<X>& c, const Attrs&) {
+    if (c.wants(0)) c.give(0, matmul(c.g(), transpose(c.in(1))));
+    if (c.wants(1)) c.give(1, matmul(transpose(flat_rows(c.in(0))), flat_rows(c.g())));
+    if (c.wants(2)) c.give(2, sum_to(c.g(), c.in_shape(2)));
+}
+
+template <class X>
+void Dot::vjp(Vjp<X>& c, const Attrs& attrs) {
     for (const int i : {0, 1})
-        if (c.wants(i)) c.give(i, reshape(c.g(), kept_shape(c.in_shape(i), axes)) * c.in(1 - i));
+        if (c.wants(i)) c.give(i, reshape(c.g(), kept_shape(c.in_shape(i), attrs.axes)) * c.in(1 - i));
 }
 
 MERCER_VALUE dot(const MERCER_VALUE& a, const MERCER_VALUE& b, unsigned axes) { return perform<Dot>({axes, false}, a, b); }

@@ -66,7 +66,6 @@ int kind_of(bool centred, bool groups) {
 
 template <bool centred>
 std::array<Tensor, 3> RowNorm<centred>::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     require_floating(name, in[0]);
     require_at_least_0(name, "epsilon", attrs.epsilon);
     const int64_t n = attrs.groups ? in[0].size(2) * in[0].size(3)

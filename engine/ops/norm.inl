@@ -9,18 +9,17 @@ namespace mercer {
 
 template <bool centred>
 template <class X>
-void RowNorm<centred>::vjp(Vjp<X>& c) {
+void RowNorm<centred>::vjp(Vjp<X>& c, const Attrs& attrs) {
     const bool parameters = c.wants(1) || c.wants(2);
     if constexpr (std::is_same_v<X, Tensor>) {
         const auto [dx, dgain, dbias] = backward(c.in(0), c.in(1), c.out(1), c.out(2), c.g(),
-                                                 parameters, c.template attrs<Attrs>());
+                                                 parameters, attrs);
         c.give(0, dx);
         if (c.wants(1)) c.give(1, reshape(dgain, c.in_shape(1)));
         if (c.wants(2)) c.give(2, reshape(dbias, c.in_shape(2)));
     } else {
         // Recorded again from x: mean and scale as values know no derivative.
         const X x = c.in(0), gain = c.in(1), g = c.g();
-        const Attrs& attrs = c.template attrs<Attrs>();
         const unsigned rows = ((1u << attrs.axes) - 1u) << (x.rank() - attrs.axes);
         const std::vector<int> axes = axes_of(rows);
         X centre = x;

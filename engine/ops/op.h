@@ -4,13 +4,12 @@
 //       static constexpr const char* name;
 //       struct Attrs { … };                        trivially copyable
 //       static Tensor forward(const Attrs&, std::span<const Tensor> x);
-//                                                  const OperationScope scope(name, x);
 //                                                  checks, infers the shape, computes;
 //                                                  std::array<Tensor, n> for n results
 //       static constexpr unsigned needs(unsigned wanted);
 //                                                  what vjp reads, as Reads has it, where it depends
 //                                                  on what is wanted
-//       template <class X> static void vjp(Vjp<X>&);
+//       template <class X> static void vjp(Vjp<X>&, const Attrs&);
 //                                                  in an .inl, once for X = Tensor and X = Var
 //   };
 //
@@ -37,10 +36,26 @@ namespace mercer {
 template <class X>
 class Vjp;
 
-/// Op on tensors: throws what the check of results has found (finite.h).
+constexpr unsigned input_bit(int i) { return 1u << i; }
+/// Result k, of at most four: the highest bits, from the top.
+constexpr unsigned output_bit_of(int k) { return 1u << (31 - k); }
+inline constexpr unsigned output_bit = output_bit_of(0);
+/// An operation whose vjp reads these inputs and results, whatever is wanted.
+template <unsigned bits = 0>
+struct Reads {
+    static constexpr unsigned needs(unsigned) { return bits; }
+};
+/// One that opens no scope, for it looks at the same memory in another way, or asks another operation.
+struct Unwatched : Reads<> {};
+
+/// Op on tensors, in a scope of its own (operation.h): throws what the check of results has found (finite.h).
 template <class Op>
 auto compute(const typename Op::Attrs& attrs, std::span<const Tensor> x) {
-    return instruments::settled([&] { return Op::forward(attrs, x); });
+    return instruments::settled([&] {
+        if constexpr (std::is_base_of_v<Unwatched, Op>) return Op::forward(attrs, x);
+        const OperationScope scope(Op::name, x);
+        return Op::forward(attrs, x);
+    });
 }
 
 /// Op on x, as functions and derivatives call it: their text is the same for Tensor and for Var (autograd/record.h).
@@ -71,15 +86,6 @@ void give_back(Vjp<X>& c, int axis) {
     c.give(0, scatter_add(c.g(), c.out_value(1), axis, c.in_shape(0)[axis]));
 }
 
-constexpr unsigned input_bit(int i) { return 1u << i; }
-/// Result k, of at most four: the highest bits, from the top.
-constexpr unsigned output_bit_of(int k) { return 1u << (31 - k); }
-inline constexpr unsigned output_bit = output_bit_of(0);
-/// An operation whose vjp reads these inputs and results, whatever is wanted.
-template <unsigned bits = 0>
-struct Reads {
-    static constexpr unsigned needs(unsigned) { return bits; }
-};
 constexpr bool wants_input(unsigned wanted, int i) { return (wanted >> i) & 1u; }
 /// One that is linear in its first two inputs: the derivative by either reads the other; and these, whatever is wanted.
 template <unsigned bits = 0>
@@ -124,13 +130,12 @@ struct AxisAttrs {
     static constexpr const char* name = (text);                     \
     static Result forward(const Attrs&, std::span<const Tensor> x); \
     template <class X>                                              \
-    static void vjp(Vjp<X>& c);
+    static void vjp(Vjp<X>& c, const Attrs& a);
 /// The vjp of one whose derivative is one expression of c and of the attributes a, or a call of what several share.
-#define MERCER_VJP(Name, ...)                                        \
-    template <class X>                                               \
-    void Name::vjp(Vjp<X>& c) {                                      \
-        [[maybe_unused]] const Attrs& a = c.template attrs<Attrs>(); \
-        __VA_ARGS__;                                                 \
+#define MERCER_VJP(Name, ...)                                    \
+    template <class X>                                           \
+    void Name::vjp(Vjp<X>& c, [[maybe_unused]] const Attrs& a) { \
+        __VA_ARGS__;                                             \
     }
 
 }  // namespace mercer

@@ -8,13 +8,6 @@
 
 namespace mercer {
 
-/// What borders hold: a value; the nearest element (1 2 3 | 3 3); the mirror image without the edge (1 2 3 | 2 1); the
-/// other end (1 2 3 | 1 2).
-enum class PadMode : uint8_t { constant, edge, reflect, circular };
-template <>
-inline constexpr auto choice_names<PadMode> =
-    std::to_array<std::string_view>({"constant", "edge", "reflect", "circular"});
-
 /// out = x at `before`, in `shape`, and borders.
 MERCER_OPERATION(Pad, "pad", Tensor, 0, Shape shape, before; PadMode mode; double value;)
 /// The same into `out`; `border` is the constant. Memory traffic: out once, and lines at its borders again.

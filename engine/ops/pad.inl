@@ -6,8 +6,7 @@
 namespace mercer {
 
 template <class X>
-void Pad::vjp(Vjp<X>& c) {
-    const Attrs& attrs = c.template attrs<Attrs>();
+void Pad::vjp(Vjp<X>& c, const Attrs& attrs) {
     const Shape shape = c.in_shape(0);
     X g = c.g();
     for (int a = shape.rank(); a-- > 0;) {

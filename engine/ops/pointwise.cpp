@@ -9,6 +9,7 @@
 #include "engine/cpu/reduce.h"
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/operation.h"
 #include "engine/ops/pointwise/formula.h"
 #include "engine/ops/registry.h"
 #include "engine/ops/rows.h"

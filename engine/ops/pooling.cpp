@@ -270,7 +270,6 @@ ConvolutionAttrs window_attrs(const char* operation, int axes, const Shape& x, c
 }
 
 Tensor MaxPool2d::forward(const Attrs& a, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     require_floating(a.operation, in[0]);
     const Tensor x = in[0].contiguous();
     const int64_t rows = a.axis[0].out, columns = a.axis[1].out;

@@ -14,8 +14,7 @@ X max_pool_vjp(const X& g, const Tensor& indices, const Shape& x) {
 }
 
 template <class X>
-void MaxPool2d::vjp(Vjp<X>& c) {
-    const Attrs& attrs = c.template attrs<Attrs>();
+void MaxPool2d::vjp(Vjp<X>& c, const Attrs& attrs) {
     if constexpr (std::is_same_v<X, Tensor>)
         c.give(0, backward(attrs, c.in(0), c.g()));
     else

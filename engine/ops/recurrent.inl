@@ -117,11 +117,9 @@ X recurrent_weights(const Steps<X>& steps, const X& dz, const X& y, const X& h0)
 }
 
 template <class X>
-void Lstm::vjp(Vjp<X>& c) {
-    const Attrs& attrs = c.template attrs<Attrs>();
-    const Shape state = c.out_shape(1);
-    const Steps<X> steps{c.out_shape(0)[0], state[0],   state[1],
-                         attrs.reverse,     c.value(6), c.dtype()};
+void Lstm::vjp(Vjp<X>& c, const Attrs& attrs) {
+    const Shape y = c.out_shape(0);
+    const Steps<X> steps{y[0], y[1], y[2], attrs.reverse, c.value(6), c.dtype()};
     Back<X> back;
     if constexpr (std::is_same_v<X, Tensor>) {
         const Tensor saved[] = {c.in(2), c.in(5), c.value(6), c.out(3)};
@@ -140,11 +138,9 @@ void Lstm::vjp(Vjp<X>& c) {
 }
 
 template <class X>
-void Gru::vjp(Vjp<X>& c) {
-    const Attrs& attrs = c.template attrs<Attrs>();
-    const Shape state = c.out_shape(1);
-    const Steps<X> steps{c.out_shape(0)[0], state[0],   state[1],
-                         attrs.reverse,     c.value(6), c.dtype()};
+void Gru::vjp(Vjp<X>& c, const Attrs& attrs) {
+    const Shape y = c.out_shape(0);
+    const Steps<X> steps{y[0], y[1], y[2], attrs.reverse, c.value(6), c.dtype()};
     Back<X> back;
     if constexpr (std::is_same_v<X, Tensor>) {
         const Tensor saved[] = {c.in(2), c.in(5), c.value(6), c.out(0), c.out(2)};

@@ -22,7 +22,6 @@ void require_elements(const char* name, const Tensor& x, unsigned axes) {
 }
 
 Tensor reduce(const char* name, cpu::Reduction op, const ReduceAttrs& attrs, const Tensor& x) {
-    const OperationScope scope(name, {&x});
     require_number(name, x);
     if (op == cpu::Reduction::max || op == cpu::Reduction::min)
         require_elements(name, x, attrs.axes);
@@ -46,7 +45,6 @@ Tensor extremum_index(const char* name, cpu::Extremum op, const Tensor& x,
 }
 
 Tensor mean_squared_deviation(const char* name, const VarianceAttrs& attrs, const Tensor& x) {
-    const OperationScope scope(name, {&x});
     require_floating(name, x);
     return finished(cpu::moments(x, attrs.axes, false)[1] / degrees_of_freedom(x.shape(), attrs),
                     attrs);
@@ -147,7 +145,6 @@ Tensor Deviation::forward(const Attrs& a, std::span<const Tensor> x) {
     return sqrt(mean_squared_deviation(name, a, x[0]));
 }
 Tensor NormP::forward(const Attrs& a, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     const Tensor& x = in[0];
     require_floating(name, x);
     if (!(a.p >= 0)) throw ValueError(name, "p must be at least 0, got ", a.p);

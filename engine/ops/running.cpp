@@ -29,7 +29,6 @@ std::array<Tensor, 2> run_long_rows(const Lines& l, cpu::Scan op, const RunningA
 
 std::array<Tensor, 2> running(const char* name, cpu::Scan op, const RunningAttrs& attrs,
                               const Tensor& in) {
-    const OperationScope scope(name, {&in});
     require_numbers(name, in);
     // In registers places have at least 32 bits; rows longer than that are cut.
     const int last = in.rank() - 1;

@@ -20,8 +20,7 @@ MERCER_VJP(Cumsum, c.give(0, cumsum(c.g(), a.axis, a.exclusive, !a.reverse)))
 /// With y_t = Π_{k≤t} x_k: dx_j = (Π_{k<j} x_k) · r_j, where r_j = g_j + x_{j+1} r_{j+1}; no division, so zeros are
 /// no exception. An exclusive product is an inclusive one, delayed.
 template <class X>
-void Cumprod::vjp(Vjp<X>& c) {
-    const Attrs& a = c.template attrs<Attrs>();
+void Cumprod::vjp(Vjp<X>& c, const Attrs& a) {
     if constexpr (std::is_same_v<X, Tensor>) return c.give(0, cumprod_gradient(a, c.in(0), c.g()));
     const X x = c.in(0), g = a.exclusive ? delayed(c.g(), a.axis, !a.reverse) : c.g();
     const X tail = linear_recurrence(delayed(x, a.axis, !a.reverse), g, a.axis, !a.reverse);
@@ -34,8 +33,7 @@ MERCER_VJP(Cummin, give_back(c, a.axis))
 
 /// λ_t = g_t + a_{t+1} λ_{t+1}; db = λ, da_t = λ_t h_{t−1}
 template <class X>
-void LinearRecurrence::vjp(Vjp<X>& c) {
-    const Attrs& s = c.template attrs<Attrs>();
+void LinearRecurrence::vjp(Vjp<X>& c, const Attrs& s) {
     const X back =
         linear_recurrence(delayed(c.in(0), s.axis, !s.reverse), c.g(), s.axis, !s.reverse);
     if (c.wants(0)) c.give(0, back * delayed(c.out(), s.axis, s.reverse));

@@ -31,7 +31,6 @@ struct Rows {
 
 Tensor reduced(const char* name, cpu::Reduction op, const SegmentAttrs& attrs,
                std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     const Rows rows(name, attrs, in);
     const int rank = rows.x.rank();
     Tensor out = Tensor::empty(joined({rows.count}, rows.x.shape().part(1, rank)), rows.x.dtype());
@@ -135,7 +134,6 @@ Tensor SegmentMin::forward(const Attrs& attrs, std::span<const Tensor> in) {
 }
 
 Tensor SegmentSoftmax::forward(const Attrs& attrs, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     const Rows rows(name, attrs, in);
     const Tensor out = Tensor::empty(rows.x.shape(), rows.x.dtype());
     if (out.count() == 0) return out;

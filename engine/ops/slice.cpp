@@ -6,7 +6,6 @@
 #include "engine/cpu/copy.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/operation.h"
 #include "engine/ops/pad.h"
 #include "engine/ops/require.h"
 #include "engine/parallel.h"
@@ -73,7 +72,6 @@ Tensor Slice::forward(const Attrs& a, std::span<const Tensor> x) {
 }
 
 Tensor Unslice::forward(const Attrs& a, std::span<const Tensor> x) {
-    const OperationScope scope(name, x);
     const int64_t n = x[0].shape()[a.axis];
     const Tensor out = Tensor::empty(a.shape, x[0].dtype());
     if (a.step == 1) {
@@ -89,7 +87,6 @@ Tensor Unslice::forward(const Attrs& a, std::span<const Tensor> x) {
 }
 
 Tensor Concat::forward(const Attrs& a, std::span<const Tensor> x) {
-    const OperationScope scope(name, x);
     Shape shape = x[0].shape();
     shape[a.axis] = 0;
     for (const Tensor& t : x) {

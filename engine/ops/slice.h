@@ -5,7 +5,7 @@
 
 namespace mercer {
 
-MERCER_OPERATION(Slice, "slice", Tensor, 0, int axis; int64_t begin, step, n;)
+MERCER_OPERATION_ON(Unwatched, Slice, "slice", Tensor, int axis; int64_t begin, step, n;)
 MERCER_OPERATION(Unslice, "unslice", Tensor, 0, Shape shape; int axis; int64_t begin, step;)
 MERCER_OPERATION(Concat, "concat", Tensor, 0, int axis;)
 

@@ -47,7 +47,6 @@ struct Pattern {
 }  // namespace
 
 Tensor Spmm::forward(const Attrs&, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     require_matrices(name, "values", in[0], 1, "dense", in[1]);
     const Tensor values = in[0].contiguous(), dense = in[1].contiguous();
     const Pattern a(name, in[2], in[3]);
@@ -63,7 +62,6 @@ Tensor Spmm::forward(const Attrs&, std::span<const Tensor> in) {
 }
 
 Tensor Sddmm::forward(const Attrs&, std::span<const Tensor> in) {
-    const OperationScope scope(name, in);
     require_matrices(name, "a", in[0], 2, "b", in[1]);
     const Tensor a = in[0].contiguous(), b = in[1].contiguous();
     const Pattern p(name, in[2], in[3]);

@@ -19,7 +19,7 @@ X transposed_product(const SparsePattern& p, const X& values, const X& y) {
 }
 
 template <class X>
-void Spmm::vjp(Vjp<X>& c) {
+void Spmm::vjp(Vjp<X>& c, const Attrs&) {
     const SparsePattern p = pattern_of(c);
     if (c.wants(0))
         c.give(0, sddmm(p.offsets, p.columns, c.g(), c.in(1), p.transposed_offsets,
@@ -28,7 +28,7 @@ void Spmm::vjp(Vjp<X>& c) {
 }
 
 template <class X>
-void Sddmm::vjp(Vjp<X>& c) {
+void Sddmm::vjp(Vjp<X>& c, const Attrs&) {
     const SparsePattern p = pattern_of(c);
     if (c.wants(0))
         c.give(0, spmm(p.offsets, p.columns, c.g(), c.in(1), p.transposed_offsets,

@@ -20,7 +20,7 @@ struct Mutant {
     static Tensor forward(const Attrs&, std::span<const Tensor> x) { return x[0] * tanh(x[1]); }
     static constexpr unsigned needs(unsigned) { return input_bit(0) | input_bit(1); }
     template <class X>
-    static void vjp(Vjp<X>& c) {
+    static void vjp(Vjp<X>& c, const Attrs&) {
         const X a = c.in(0), b = c.in(1), t = tanh(b), slope = 1.0 - t * t;
         const X ga = c.g() * t, gb = c.g() * a * slope;
         switch (mutation) {
@@ -48,7 +48,7 @@ struct TransposedMatmul {
     static Tensor forward(const Attrs&, std::span<const Tensor> x) { return matmul(x[0], x[1]); }
     static constexpr unsigned needs(unsigned) { return input_bit(0) | input_bit(1); }
     template <class X>
-    static void vjp(Vjp<X>& c) {
+    static void vjp(Vjp<X>& c, const Attrs&) {
         c.give(0, matmul(c.g(), c.in(1)));  // right: the transpose of in(1)
         c.give(1, matmul(transpose(c.in(0)), c.g()));
     }

@@ -1,7 +1,7 @@
-// Normalisation by channel and its gradient (channel_table.h). Memory traffic: each pass reads its
+// Normalisation by channel and its gradient (norm_table.h). Memory traffic: each pass reads its
 // operands once and writes its result once; sums stay in the first-level cache.
-#include "engine/cpu/channel_table.h"
 #include "engine/cpu/kernels/row.h"
+#include "engine/cpu/norm_table.h"
 
 namespace mercer::MERCER_ISA {
 namespace {

@@ -1,7 +1,7 @@
-// Σ exp x over a row, relative to its maximum.
+// Σ exp x over a row, or a column, relative to its maximum.
 #pragma once
 
-#include "engine/cpu/kernels/row.h"
+#include "engine/cpu/kernels/tile.h"
 #include "engine/simd/lookup.h"
 
 namespace mercer::MERCER_ISA {
@@ -92,6 +92,29 @@ MERCER_INLINE ExpSum<T> exp_sum(const T* x, int64_t n, Total&... total) {
             sum, total...);
     }
     return exp_summed(largest, top, sum.total());
+}
+
+/// body(c, count, top, sum) for a tile's columns: exp_sum() of each.
+template <class T, class Body>
+MERCER_INLINE void sums_of_columns(const T* x, int64_t n, int64_t columns,
+                                   const cpu::TileAhead& next, Body body) {
+    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
+        const Vec<T> most = largest_of_columns(x + c, n, columns, count), top = finite_top(most);
+        Vec<T> sum = column_sum<T>(n, [&](Vec<T> part, int64_t i) MERCER_STEP {
+            fetch_ahead<T>(next, 0, i, c);
+            return plus_exp(part, load(x + i * columns + c, count, T(0)) - top);
+        });
+        sum = select(most == -infinity<T>() && sum == sum, Vec<T>(T(0)), sum);
+        if (any(most == infinity<T>())) [[unlikely]] {
+            Vec<T> seen = most;
+            for (int64_t i = c; i < n * columns; i += columns) {
+                const Vec<T> v = load(x + i, count, T(0));
+                seen = select(is_nan(v), v, seen);
+            }
+            sum = select(most == infinity<T>(), seen, sum);
+        }
+        body(c, count, top, sum);
+    });
 }
 
 }  // namespace mercer::MERCER_ISA

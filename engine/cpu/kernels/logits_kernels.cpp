@@ -1,9 +1,6 @@
-// log Σ exp, its logarithmic softmax and their gradients (logits_table.h). Memory traffic: sums reads
-// x once; a gradient reads its operands and writes once; log_softmax reads x, twice where a row
-// exceeds the caches, and writes y.
+// log Σ exp and its gradient (logits_table.h). Memory traffic: sums reads x once; the gradient reads its operands and
+// writes once.
 #include "engine/cpu/kernels/exp_sum.h"
-#include "engine/cpu/kernels/fetch.h"
-#include "engine/cpu/kernels/tile.h"
 #include "engine/cpu/logits_table.h"
 
 namespace mercer::MERCER_ISA {
@@ -76,64 +73,6 @@ void gradient(const void* from, const void* tops, const void* sums, const void* 
 }
 
 template <class T>
-void log_softmax(const void* from, void* to, int64_t rows, int64_t n) {
-    for (int64_t r = 0; r < rows; ++r) {
-        const T* x = static_cast<const T*>(from) + r * n;
-        const ExpSum<T> e = exp_sum(x, n);
-        const Vec<T> top(e.top), log_sum = e.sum == T(0) ? Vec<T>(T(0)) : log(Vec<T>(e.sum));
-        write_run(static_cast<T*>(to) + r * n, n, false, [&](int64_t i, int count) MERCER_STEP {
-            return (load(x + i, count, T(0)) - top) - log_sum;
-        });
-    }
-}
-
-template <class T>
-MERCER_INLINE Vec<T> log_softmax_gradient(Vec<T> y, Vec<T> total, Vec<T> g) {
-    return select(y == -infinity<T>(), Vec<T>(T(0)), fma(-exp(y), total, g));
-}
-
-template <class T>
-void log_softmax_backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, int64_t n,
-                          bool stream) {
-    for (int64_t r = 0; r < rows; ++r) {
-        const T* y = static_cast<const T*>(y_rows) + r * n;
-        const T* g = static_cast<const T*>(g_rows) + r * n;
-        const Vec<T> total(canonical_sum<T>(n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-            part = part + load(g + i, count, T(0));
-        }));
-        write_run(static_cast<T*>(to) + r * n, n, stream, [&](int64_t i, int count) MERCER_STEP {
-            fetch_next_row(y + i, n);
-            fetch_next_row(g + i, n, stream);
-            return log_softmax_gradient(load(y + i, count, T(0)), total, load(g + i, count, T(0)));
-        });
-    }
-    if (stream) stream_fence();
-}
-
-/// body(c, count, top, sum) for a tile's columns: exp_sum() of each.
-template <class T, class Body>
-MERCER_INLINE void sums_of_columns(const T* x, int64_t n, int64_t columns,
-                                   const cpu::TileAhead& next, Body body) {
-    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
-        const Vec<T> most = largest_of_columns(x + c, n, columns, count), top = finite_top(most);
-        Vec<T> sum = column_sum<T>(n, [&](Vec<T> part, int64_t i) MERCER_STEP {
-            fetch_ahead<T>(next, 0, i, c);
-            return plus_exp(part, load(x + i * columns + c, count, T(0)) - top);
-        });
-        sum = select(most == -infinity<T>() && sum == sum, Vec<T>(T(0)), sum);
-        if (any(most == infinity<T>())) [[unlikely]] {
-            Vec<T> seen = most;
-            for (int64_t i = c; i < n * columns; i += columns) {
-                const Vec<T> v = load(x + i, count, T(0));
-                seen = select(is_nan(v), v, seen);
-            }
-            sum = select(most == infinity<T>(), seen, sum);
-        }
-        body(c, count, top, sum);
-    });
-}
-
-template <class T>
 void sums_tile(const void* x, void* tops, void* sums, void* log_sums, int64_t n, int64_t columns,
                const cpu::TileAhead& next) {
     sums_of_columns(static_cast<const T*>(x), n, columns, next,
@@ -144,45 +83,12 @@ void sums_tile(const void* x, void* tops, void* sums, void* log_sums, int64_t n,
                     });
 }
 
-template <class T>
-void log_softmax_tile(void* tile, int64_t n, int64_t columns, const cpu::TileAhead& next) {
-    T* const x = static_cast<T*>(tile);
-    sums_of_columns(x, n, columns, next,
-                    [&](int64_t c, int count, Vec<T> top, Vec<T> sum) MERCER_STEP {
-                        const Vec<T> zero(T(0)), log_sum = select(sum == zero, zero, log(sum));
-                        for (int64_t i = c; i < n * columns; i += columns)
-                            store((load(x + i, count, T(0)) - top) - log_sum, x + i, count);
-                    });
-}
-
-template <class T>
-void log_softmax_backward_tile(const void* y_tile, void* g_tile, int64_t n, int64_t columns,
-                               const cpu::TileAhead& next) {
-    const T* const y = static_cast<const T*>(y_tile);
-    T* const g = static_cast<T*>(g_tile);
-    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
-        const Vec<T> total = column_sum<T>(n, [&](Vec<T> part, int64_t i) MERCER_STEP {
-            return part + load(g + i * columns + c, count, T(0));
-        });
-        for (int64_t i = 0; i < n; ++i) {
-            fetch_ahead<T>(next, 0, i, c);
-            fetch_ahead<T>(next, 1, i, c);
-            const int64_t at = i * columns + c;
-            store(log_softmax_gradient(load(y + at, count, T(0)), total, load(g + at, count, T(0))),
-                  g + at, count);
-        }
-    });
-}
-
 }  // namespace
 
 extern const cpu::LogitsTable logits_table = {
     {sums<float>, sums<double>},
     {gradient<float>, gradient<double>},
-    {log_softmax<float>, log_softmax<double>},
-    {log_softmax_backward<float>, log_softmax_backward<double>},
     {sums_tile<float>, sums_tile<double>},
-    {log_softmax_tile<float>, log_softmax_tile<double>},
-    {log_softmax_backward_tile<float>, log_softmax_backward_tile<double>}};
+};
 
 }  // namespace mercer::MERCER_ISA

@@ -1,10 +1,12 @@
 // y_i = exp(x_i − m) / Σ_j exp(x_j − m), m = max x;   dx = y·(g − Σ g·y).
+// Its logarithm: y_i = (x_i − m) − log Σ_j exp(x_j − m);   dx = g − exp(y)·Σ g.
 // One row at a time, so that its passes (maximum, exponential and sum, scale) meet it in cache:
 // memory sees one read and one write. The second pass of a short row asks for the next row, so that
 // memory works while the exponential does; the third, which mostly stores, finds the next row's ends.
+// The logarithm reads x a second time where a row exceeds the caches.
 // Sums in the canonical order, of columns too: the same bits.
+#include "engine/cpu/kernels/exp_sum.h"
 #include "engine/cpu/kernels/fetch.h"
-#include "engine/cpu/kernels/tile.h"
 #include "engine/cpu/softmax_table.h"
 
 namespace mercer::MERCER_ISA {
@@ -36,7 +38,7 @@ MERCER_INLINE T raise_row(const T* x, T* y, int64_t n, const Ends<T>& ends) {
 }
 
 template <class T>
-void forward(const void* from, void* to, int64_t rows, int64_t n) {
+void softmax(const void* from, void* to, int64_t rows, int64_t n) {
     const bool brief = is_short<T>(n);
     Ends<T> ends;
     for (int64_t r = 0; r < rows; ++r) {
@@ -56,26 +58,19 @@ void forward(const void* from, void* to, int64_t rows, int64_t n) {
 }
 
 template <class T>
-void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, int64_t n,
-              bool stream) {
+void log_softmax(const void* from, void* to, int64_t rows, int64_t n) {
     for (int64_t r = 0; r < rows; ++r) {
-        const T* y = static_cast<const T*>(y_rows) + r * n;
-        const T* g = static_cast<const T*>(g_rows) + r * n;
-        T* dx = static_cast<T*>(to) + r * n;
-        const Vec<T> dot(canonical_sum<T>(n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
-            part = part + load(g + i, count, T(0)) * load(y + i, count, T(0));
-        }));
-        write_run(dx, n, stream, [&](int64_t i, int count) MERCER_STEP {
-            fetch_next_row(y + i, n);
-            fetch_next_row(g + i, n, stream);
-            return load(y + i, count, T(1)) * (load(g + i, count, T(1)) - dot);
+        const T* x = static_cast<const T*>(from) + r * n;
+        const ExpSum<T> e = exp_sum(x, n);
+        const Vec<T> top(e.top), log_sum = e.sum == T(0) ? Vec<T>(T(0)) : log(Vec<T>(e.sum));
+        write_run(static_cast<T*>(to) + r * n, n, false, [&](int64_t i, int count) MERCER_STEP {
+            return (load(x + i, count, T(0)) - top) - log_sum;
         });
     }
-    if (stream) stream_fence();
 }
 
 template <class T>
-void forward_tile(void* tile, int64_t n, int64_t columns, const cpu::TileAhead& next) {
+void softmax_tile(void* tile, int64_t n, int64_t columns, const cpu::TileAhead& next) {
     T* const x = static_cast<T*>(tile);
     for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
         T* const column = x + c;
@@ -100,27 +95,82 @@ void forward_tile(void* tile, int64_t n, int64_t columns, const cpu::TileAhead& 
 }
 
 template <class T>
+void log_softmax_tile(void* tile, int64_t n, int64_t columns, const cpu::TileAhead& next) {
+    T* const x = static_cast<T*>(tile);
+    sums_of_columns(x, n, columns, next,
+                    [&](int64_t c, int count, Vec<T> top, Vec<T> sum) MERCER_STEP {
+                        const Vec<T> zero(T(0)), log_sum = select(sum == zero, zero, log(sum));
+                        for (int64_t i = c; i < n * columns; i += columns)
+                            store((load(x + i, count, T(0)) - top) - log_sum, x + i, count);
+                    });
+}
+
+/// What the gradient adds up over a row, and what it makes of the sum.
+template <bool logarithm, class T>
+MERCER_INLINE Vec<T> term(Vec<T> y, Vec<T> g) {
+    return logarithm ? g : g * y;
+}
+template <bool logarithm, class T>
+MERCER_INLINE Vec<T> gradient(Vec<T> y, Vec<T> g, Vec<T> sum) {
+    if constexpr (logarithm)
+        return select(y == -infinity<T>(), Vec<T>(T(0)), fma(-exp(y), sum, g));
+    else
+        return y * (g - sum);
+}
+
+template <bool logarithm, class T>
+void backward(const void* y_rows, const void* g_rows, void* to, int64_t rows, int64_t n,
+              bool stream) {
+    for (int64_t r = 0; r < rows; ++r) {
+        const T* y = static_cast<const T*>(y_rows) + r * n;
+        const T* g = static_cast<const T*>(g_rows) + r * n;
+        const Vec<T> sum(canonical_sum<T>(n, [&](Vec<T>& part, int64_t i, int count) MERCER_STEP {
+            part = part + term<logarithm>(load(y + i, count, T(0)), load(g + i, count, T(0)));
+        }));
+        write_run(static_cast<T*>(to) + r * n, n, stream, [&](int64_t i, int count) MERCER_STEP {
+            fetch_next_row(y + i, n);
+            fetch_next_row(g + i, n, stream);
+            return gradient<logarithm>(load(y + i, count, T(0)), load(g + i, count, T(0)), sum);
+        });
+    }
+    if (stream) stream_fence();
+}
+
+template <bool logarithm, class T>
 void backward_tile(const void* y_tile, void* g_tile, int64_t n, int64_t columns,
                    const cpu::TileAhead& next) {
     const T* const y = static_cast<const T*>(y_tile);
     T* const g = static_cast<T*>(g_tile);
     for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
-        const Vec<T> dot = column_sum<T>(n, [&](Vec<T> part, int64_t i) MERCER_STEP {
+        const auto fetch = [&](int64_t i) MERCER_STEP {
             fetch_ahead<T>(next, 0, i, c);
             fetch_ahead<T>(next, 1, i, c);
+        };
+        const Vec<T> sum = column_sum<T>(n, [&](Vec<T> part, int64_t i) MERCER_STEP {
+            if (!logarithm) fetch(i);
             const int64_t at = i * columns + c;
-            return part + load(g + at, count, T(0)) * load(y + at, count, T(0));
+            return part + term<logarithm>(load(y + at, count, T(0)), load(g + at, count, T(0)));
         });
-        for (int64_t i = c; i < n * columns; i += columns)
-            store(load(y + i, count, T(1)) * (load(g + i, count, T(1)) - dot), g + i, count);
+        for (int64_t i = 0, at = c; i < n; ++i, at += columns) {
+            if (logarithm) fetch(i);
+            store(gradient<logarithm>(load(y + at, count, T(0)), load(g + at, count, T(0)), sum),
+                  g + at, count);
+        }
     });
 }
 
 }  // namespace
 
-extern const cpu::SoftmaxTable softmax_table = {{forward<float>, forward<double>},
-                                                {backward<float>, backward<double>},
-                                                {forward_tile<float>, forward_tile<double>},
-                                                {backward_tile<float>, backward_tile<double>}};
+#define MERCER_GRADIENTS(name)                                                               \
+    {                                                                                        \
+        {name<false, float>, name<false, double>}, { name<true, float>, name<true, double> } \
+    }
+extern const cpu::SoftmaxTable softmax_table = {
+    {{softmax<float>, softmax<double>}, {log_softmax<float>, log_softmax<double>}},
+    MERCER_GRADIENTS(backward),
+    {{softmax_tile<float>, softmax_tile<double>},
+     {log_softmax_tile<float>, log_softmax_tile<double>}},
+    MERCER_GRADIENTS(backward_tile),
+};
 
 }  // namespace mercer::MERCER_ISA
