@@ -101,6 +101,7 @@ void add_sweep() {
             shapes.push_back({thin, n, n});
             shapes.push_back({n, thin, n});
             shapes.push_back({n, n, thin});
+            shapes.push_back({n, n, thin, "TN"});
         }
     for (int64_t n : {64, 96, 128, 192, 256, 1024, 4096}) {
         shapes.push_back({1, n, n});

@@ -39,12 +39,26 @@ void multiply_near(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
                    const MatrixView<const T>& a, const MatrixView<const T>& b, const T* b_end,
                    const MatrixView<T>& c, bool accumulate, bool stream = false,
                    const T* const* next = nullptr, int64_t ahead = 0) {
+    constexpr int64_t size = sizeof(T);
+    const Caches& cache = caches();
+    const bool few = k <= outer_steps && m >= outer_rows && !stream,
+               held = n * k * size <= cache.l1 / 2;
+    if (few && !held) {  // so many columns of b as L1 holds
+        const int64_t width = cache.l1 / 2 / (k * size) / table.nr * table.nr;
+        for (int64_t j = 0; j < n; j += width)
+            multiply_near<T>(table, m, std::min(width, n - j), k, a, {b.data + j, b.row, 1},
+                             b_end ? b_end + j : nullptr, {c.data + j, c.row, 1}, accumulate);
+        return;
+    }
     // So few steps take no longer than c's way out; of what L2 holds the stores ask early enough themselves.
-    const int64_t c_bytes = m * n * int64_t(sizeof(T));
-    const bool far = c_bytes > caches().l1 / 2, brief = far && k <= 24;
+    const int64_t c_bytes = m * n * size;
+    const bool far = c_bytes > cache.l1 / 2, brief = far && k <= 24;
+    // A group of rows begins by as many registers of a as it has steps: a row of b must repay them.
+    const bool outer = few && (k - (m % outer_rows == 0 ? 2 : 0)) * table.lanes <= n &&
+                       (!accumulate || n >= 4 * table.lanes);
     table.multiply_small({m, n, k, a.data, a.row, a.col, b.data, b.row, b_end, c.data, c.row,
-                          accumulate, stream, brief,
-                          far && !stream && !(brief && c_bytes <= caches().l2 / 2), next, ahead});
+                          accumulate, stream, outer, brief,
+                          far && !stream && !(brief && c_bytes <= cache.l2 / 2), next, ahead});
 }
 
 /// c (+)= a·b by one thread, both operands where they are.
@@ -74,15 +88,19 @@ void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t 
     table.multiply(block);
 }
 
-/// Whether L1 holds everything, or a is a row and L2 holds b, and nothing but a transposed b in L1 is to be rearranged:
-/// making a plan would take as long as the product.
+/// Whether L1 holds everything, or a is a row and L2 holds b, or steps are few and c is no more than L2 holds, and nothing
+/// but a transposed b in L1 is to be rearranged: making a plan would take as long as the product.
 template <class T>
 [[gnu::always_inline]] inline bool is_small(int64_t m, int64_t n, int64_t k,
                                             const MatrixView<const T>& a,
                                             const MatrixView<const T>& b, const MatrixView<T>& c) {
+    constexpr uint64_t most = 1 << 16;
     const bool all = uint64_t(m - 1) < small && uint64_t(n - 1) < small && uint64_t(k - 1) < small;
-    return (all || (m == 1 && n > line<T> && k > 0 && b.col == 1 && is_near<T>(n, k))) &&
-           c.col == 1 && (a.col == 1 || a.row == 1) &&
+    const bool row = m == 1 && n > line<T> && k > 0 && b.col == 1 && is_near<T>(n, k);
+    const bool few = uint64_t(k - 1) < outer_steps && uint64_t(m - 1) < most &&
+                     uint64_t(n - 1) < most &&
+                     uint64_t(m * n) * std::max<uint64_t>(k, 2) <= 2 * most && b.col == 1;
+    return (all || row || few) && c.col == 1 && (a.col == 1 || a.row == 1) &&
            (b.col == 1 ? n <= line<T> || b.row >= n : b.row == 1);
 }
 

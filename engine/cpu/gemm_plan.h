@@ -142,7 +142,8 @@ Plan plan_for(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     plan.a_direct =
         x.a.col == 1
             ? (x.n <= (low ? 10 : 24) * mr || x.k <= 32 || (low_tile && b_near)) && !(low && far)
-            : x.a.row == 1 && (x.n <= nr || (a_small && x.n <= 4 * nr));
+            : x.a.row == 1 &&
+                  (x.n <= nr || x.k <= (low_tile ? outer_steps : 32) || (a_small && x.n <= 4 * nr));
     plan.strip = plan.a_direct ? most : mr;
     plan.packed_from = 0;
     // Packing must be repaid by the rows of a that meet it, and more so where b is dense as it is.

@@ -13,6 +13,8 @@ template <class T>
 inline constexpr int sum_lanes = int(64 / sizeof(T));
 /// Columns of such a product, at most.
 inline constexpr int64_t few_columns = 8;
+/// Of a product by outer products: rows together, and steps at most.
+inline constexpr int outer_rows = 4, outer_steps = 8;
 
 /// Rows of the next strip of at most mr. A last strip too short to keep the fma units busy shares with the
 /// one before.
@@ -89,6 +91,7 @@ struct GemmSmall {
     T* c;
     int64_t c_row;
     bool accumulate, stream;  // as above
+    bool outer;               // k <= outer_steps, and L1 holds b
     bool brief;               // little but c's way out takes time
     bool fetch;               // c is asked for before it is met
     const T* const* next;     // of the product after this: a, b; each one run, or nullptr

@@ -65,8 +65,10 @@ TEST_CASE_TEMPLATE("nothing is touched after the last element", T, float, double
 
 TEST_CASE_TEMPLATE("nor by larger products", T, float, double) {
     at_the_edge<T>(1, 130, 201, 300);
+    at_the_edge<T>(1, 131, 201, 8);  // few steps
+    at_the_edge<T>(2, 4, 1029, 3);
     at_the_edge<T>(2, 33, 139, 1024);  // rows that share cache sets
-    at_the_edge<T>(1, 1, 201, 150);  // a row by what L2 holds
+    at_the_edge<T>(1, 1, 201, 150);    // a row by what L2 holds
     at_the_edge<T>(1, 16, 1029, 515);
     at_the_edge<T>(1, 700, 37, 40);  // of which threads copy b
     at_the_edge<T>(30, 100, 90, 64);

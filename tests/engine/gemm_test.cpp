@@ -261,6 +261,23 @@ TEST_CASE_TEMPLATE("gemm: b in place whose rows end within a register", T, float
     check<T>(2, 301, 1100, Layout::columns, Layout::padded_rows, Layout::rows, true, ++seed);
 }
 
+TEST_CASE_TEMPLATE("gemm: few steps, every rest of rows and columns", T, float, double) {
+    uint64_t seed = 60;
+    for (int64_t k = 1; k <= 9; ++k)
+        for (int64_t n : {2, 8, 16, 17, 23, 32, 47, 64, 65, 128, 150, 401, 1500})
+            for (int64_t m : {1, 3, 4, 5, 6, 7, 8, 14, 30})
+                for (Layout c : {Layout::rows, Layout::padded_rows}) {
+                    ++seed;
+                    check<T>(m, n, k, Layout(seed % layouts),
+                             seed % 5 ? Layout::rows : Layout::padded_rows, c, seed % 3 == 0, seed);
+                }
+    for (int64_t k : {1, 3, 8, 21})  // as much as L2 holds, and more
+        for (const auto& [m, n] : {std::array<int64_t, 2>{511, 200}, {1022, 128}, {90, 3000}})
+            for (Layout a : {Layout::rows, Layout::columns})
+                for (bool accumulate : {false, true})
+                    check<T>(m, n, k, a, Layout::rows, Layout::rows, accumulate, ++seed);
+}
+
 TEST_CASE_TEMPLATE("gemm: k long beside m and n", T, float, double) {
     const Restore restore;
     for (int threads : {1, 3}) {

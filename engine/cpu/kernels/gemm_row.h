@@ -14,33 +14,39 @@ constexpr int row_pair_depth = 8;
 constexpr int row_pair_depth = 4;
 #endif
 
+/// One register of each row of c, or its first `last` lanes.
+template <class T, int rows, int depth, bool whole>
+MERCER_INLINE void add_column(const Vec<T> (&a)[rows][depth], const T* b, int64_t b_row, T* c,
+                              int64_t c_row, bool accumulate, int last) {
+    using V = Vec<T>;
+    const auto load = [last](const T* from) {
+        return whole ? V::load(from) : V::load(from, last, T(0));
+    };
+    V sum[rows];
+    MERCER_UNROLL for (int i = 0; i < rows; ++i) sum[i] =
+        accumulate ? load(c + i * c_row) : V(T(0));
+    MERCER_UNROLL for (int p = 0; p < depth; ++p) {
+        const V bv = load(b + p * b_row);
+        MERCER_UNROLL for (int i = 0; i < rows; ++i) sum[i] = fma(a[i][p], bv, sum[i]);
+    }
+    MERCER_UNROLL for (int i = 0; i < rows; ++i) {
+        if constexpr (whole)
+            sum[i].store(c + i * c_row);
+        else
+            sum[i].store(c + i * c_row, last);
+    }
+}
 /// `depth` rows of b added into c at once: c is read and written k/depth times, from L1.
 template <class T, int rows, int depth>
-void add_rows(int64_t n, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c,
-              int64_t c_row, bool accumulate) {
-    using V = Vec<T>;
-    constexpr int w = V::lanes;
-    V av[rows][depth];
+MERCER_INLINE void add_rows(int64_t n, const T* a, int64_t a_row, int64_t a_col, const T* b,
+                            int64_t b_row, T* c, int64_t c_row, bool accumulate) {
+    constexpr int w = lanes<T>;
+    Vec<T> av[rows][depth];
     MERCER_UNROLL for (int i = 0; i < rows; ++i) MERCER_UNROLL for (int p = 0; p < depth; ++p)
-        av[i][p] = V(a[i * a_row + p * a_col]);
-    int64_t j = 0;
-    for (; j + w <= n; j += w) {
-        V sum[rows];
-        MERCER_UNROLL for (int i = 0; i < rows; ++i) sum[i] =
-            accumulate ? V::load(c + i * c_row + j) : V(T(0));
-        MERCER_UNROLL for (int p = 0; p < depth; ++p) {
-            const V bv = V::load(b + p * b_row + j);
-            MERCER_UNROLL for (int i = 0; i < rows; ++i) sum[i] = fma(av[i][p], bv, sum[i]);
-        }
-        MERCER_UNROLL for (int i = 0; i < rows; ++i) sum[i].store(c + i * c_row + j);
-    }
-    if (const int left = int(n - j); left > 0) MERCER_UNROLL for (int i = 0; i < rows; ++i) {
-            T* const to = c + i * c_row + j;
-            V sum = accumulate ? V::load(to, left, T(0)) : V(T(0));
-            MERCER_UNROLL for (int p = 0; p < depth; ++p) sum =
-                fma(av[i][p], V::load(b + p * b_row + j, left, T(0)), sum);
-            sum.store(to, left);
-        }
+        av[i][p] = Vec<T>(a[i * a_row + p * a_col]);
+    for (; n >= w; n -= w, b += w, c += w)
+        add_column<T, rows, depth, true>(av, b, b_row, c, c_row, accumulate, w);
+    if (n > 0) add_column<T, rows, depth, false>(av, b, b_row, c, c_row, accumulate, int(n));
 }
 
 template <class T, int rows, int depth>

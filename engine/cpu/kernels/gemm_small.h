@@ -3,7 +3,7 @@
 // strip of rows, c once in and out.
 #pragma once
 
-#include "engine/cpu/kernels/gemm_tile.h"
+#include "engine/cpu/kernels/gemm_outer.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
@@ -88,6 +88,9 @@ constexpr Smalls<T> smalls;
 
 template <class T>
 void multiply_small(const cpu::GemmSmall<T>& x) {
+    int64_t i = 0;
+    if (x.outer) i = outers<T>.of_steps[x.k - 1][x.accumulate](x);
+    if (i == x.m) return;
     constexpr int w = lanes<T>;
     constexpr int64_t line = 64 / sizeof(T);
     const bool interleaved = x.a_col != 1;
@@ -113,7 +116,7 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
         run[0] = next[0] || !others ? x.m * x.k : 0, run[1] = next[1] ? x.k * x.n : 0;
         each = ((run[0] + run[1]) / (tiles * turns * line) + 1) * line * turns;
     }
-    for (int64_t i = 0; i < x.m;) {
+    while (i < x.m) {
         const int rows =
             x.brief && x.m - i > brief_rows ? brief_rows : cpu::strip_rows(most, x.m - i);
         const int64_t width = across(rows) * w;

@@ -1,0 +1,40 @@
+// c(m×n) (+)= a(m×k)·b(k×n) of so few steps that a tile's begin and end take longer than its fma: a few rows of a stay
+// in registers while all of b goes by, from L1. Memory traffic: a once, b once for each group of rows, c once in and out.
+#pragma once
+
+#include "engine/cpu/kernels/gemm_row.h"
+
+namespace mercer::MERCER_ISA {
+namespace {
+
+/// Returns how many rows are done: all, but a last few that are no whole group if c accumulates.
+template <class T, int k, bool accumulate>
+int64_t multiply_outer(const cpu::GemmSmall<T>& x) {
+    constexpr int rows = cpu::outer_rows;
+    const int64_t n = x.n, b_row = x.b_row, c_row = x.c_row;
+    for (int64_t i = 0; i < x.m; i += rows) {
+        if (x.m - i < rows) {
+            if (accumulate || i == 0) return i;
+            i = x.m - rows;  // some rows once more
+        }
+        add_rows<T, rows, k>(n, x.a + i * x.a_row, x.a_row, x.a_col, x.b, b_row, x.c + i * c_row,
+                             c_row, accumulate);
+    }
+    return x.m;
+}
+
+template <class T>
+struct Outers {
+    int64_t (*of_steps[cpu::outer_steps][2])(const cpu::GemmSmall<T>& x) = {};
+    constexpr Outers() {
+        for_each_size<cpu::outer_steps>([this]<int k>() {
+            of_steps[k - 1][0] = multiply_outer<T, k, false>;
+            of_steps[k - 1][1] = multiply_outer<T, k, true>;
+        });
+    }
+};
+template <class T>
+constexpr Outers<T> outers;
+
+}  // namespace
+}  // namespace mercer::MERCER_ISA
