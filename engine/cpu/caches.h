@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "engine/export.h"
+
 namespace mercer::cpu {
 
 /// In bytes, l1 and l2 of one core, l3 of all, but of a large one a part; `last`: all of it. Read from the system
@@ -10,7 +12,7 @@ namespace mercer::cpu {
 struct Caches {
     int64_t l1 = 32 << 10, l2 = 512 << 10, l3 = 16 << 20, last = l3;
 };
-const Caches& caches();
+MERCER_API const Caches& caches();
 
 /// Whether a call that reads and writes so many bytes in all stores its results past the caches: they would be
 /// evicted unread, and a line that is stored whole need not be fetched first. True for more than l3. Measured
