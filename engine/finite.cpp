@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <exception>
 #include <optional>
+#include <unordered_map>
 
 #include "engine/cpu/reduce.h"
 #include "engine/error.h"
@@ -27,34 +28,51 @@ FiniteCheck read_environment() {
 }
 
 struct Bad {
-    int64_t count;
-    Dims first;
+    int64_t count = 0;
+    Dims first{};
 };
 
-/// nullopt: all is well. Any strides.
+/// nullopt: all is well. Any strides. Takes no memory of its own but what makes t dense.
 std::optional<Bad> find_bad(const Tensor& t, bool infinities) {
     if (!t.defined() || !is_floating(gradient_dtype(t.dtype())) || t.count() == 0)
         return std::nullopt;
     if (t.device().kind != Device::Kind::cpu) return std::nullopt;  // not ours to read
     if (t.dtype() == DType::bf16) return find_bad(cast(t, DType::f32), infinities);
     const Tensor dense = t.contiguous();
+    const auto fine = [&](double x) { return infinities ? std::isfinite(x) : !std::isnan(x); };
     // The largest magnitude is NaN if any element is, and infinite if any is: no kernel of its own.
     const Tensor flat = dense.view({dense.count()}, {1}, dense.offset());
-    const double high = cpu::reduce(cpu::Reduction::max_abs, flat, 1).item<double>();
-    if (infinities ? std::isfinite(high) : !std::isnan(high)) return std::nullopt;
-    const Tensor bad = cast(infinities ? logical_not(isfinite(dense)) : isnan(dense), DType::i64);
-    Bad found{sum(bad).item<int64_t>(), Dims::filled(t.rank(), 0)};
-    int64_t at = argmax(bad).item<int64_t>();
-    for (int a = t.rank() - 1; a >= 0; at /= t.size(a--)) found.first[a] = at % t.size(a);
-    return found;
+    if (fine(cpu::reduce(cpu::Reduction::max_abs, flat, 1).item<double>())) return std::nullopt;
+    Bad bad;
+    visit(t.dtype(), [&]<class T>(T) {
+        const T* const x = static_cast<const T*>(dense.raw());
+        for (int64_t i = dense.count(), at; i-- > 0;) {  // the first is met last
+            if (fine(double(x[i]))) continue;
+            ++bad.count;
+            bad.first = Dims::filled(t.rank(), at = i);
+            for (int axis = t.rank() - 1; axis >= 0; at /= t.size(axis--))
+                bad.first[axis] = at % t.size(axis);
+        }
+    });
+    return bad;
 }
 
-// Nobody but the list holds it.
-bool temporary(const Tensor& t, const std::vector<Tensor>& made) {
-    return std::ranges::count(made, t.storage(), &Tensor::storage) ==
-           t.storage()->references.load(std::memory_order_acquire);
+/// The tensors of `made` that somebody else holds too: the others were temporaries.
+std::vector<Tensor> kept(const std::vector<Tensor>& made) {
+    std::unordered_map<const void*, int64_t> held;
+    for (const Tensor& t : made) ++held[t.storage().operator->()];
+    std::vector<Tensor> kept;
+    for (const Tensor& t : made)
+        if (held[t.storage().operator->()] <
+            t.storage()->references.load(std::memory_order_acquire))
+            kept.push_back(t), ++held[t.storage().operator->()];
+    return kept;
 }
 
+bool had_before(const OperationFrame& frame, bool infinities) {
+    return std::any_of(frame.operands.begin(), frame.operands.begin() + frame.operand_count,
+                       [&](const Tensor* x) { return find_bad(*x, infinities).has_value(); });
+}
 std::string about_operands(const OperationFrame& frame, bool infinities) {
     if (frame.operand_count == 0) return "its operands are not known";
     std::string list;
@@ -100,17 +118,19 @@ void instruments::check_results(const OperationFrame& frame) {
     const std::string_view first = frame.first ? frame.first : frame.name;
     OperationFrame* whole = frame.kind == Kind::operation ? frame.outer : nullptr;
     if (whole && (whole->kind != Kind::operation || whole->check != frame.check)) whole = nullptr;
-    if (whole) std::erase_if(whole->made, [&](auto& t) { return temporary(t, whole->made); });
-    for (const Tensor& t : frame.made) {
-        if (temporary(t, frame.made)) continue;
+    // A list that has doubled lets go of what were temporaries.
+    if (whole && whole->made.size() > 2 * whole->kept)
+        whole->made = kept(whole->made), whole->kept = whole->made.size();
+    for (const Tensor& t : kept(frame.made)) {
         if (whole) whole->made.push_back(t);
         const auto bad = find_bad(t, infinities);
-        if (bad && whole && !whole->first) whole->first = first.data();
+        if (bad && whole && !whole->first && !had_before(frame, infinities))
+            whole->first = first.data();
         if (!bad || whole) continue;
         std::string text = shown(bad->count, " of the ", t.count(), " elements of its result ", t,
                                  " are ", infinities ? "NaN or infinite" : "NaN", ", the first at ",
                                  bad->first, "; ", about_operands(frame, infinities));
-        if (first != (called ? called : frame.name))
+        if (first != (called ? called : frame.name) && !had_before(frame, infinities))
             text += shown("; within it, ", first, " had such values first");
         for (const OperationFrame* f = frame.outer; f; f = f->outer)
             if (f->kind == Kind::operation || f->kind == Kind::backward)

@@ -43,6 +43,7 @@ struct OperationFrame {
     // The check of results: what was made here; what only this list still holds was a temporary.
     FiniteCheck check = FiniteCheck::off;
     std::vector<Tensor> made{};
+    size_t kept = 0;              // of them, when the list was last gone through
     const char* first = nullptr;  // the operation within whose result had bad values first
 
     // The profiler.

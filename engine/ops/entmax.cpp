@@ -90,8 +90,8 @@ template struct Entmax<EntmaxAlpha::any>;
 std::array<Tensor, 4> FenchelYoung::forward(const Attrs& attrs, std::span<const Tensor> in) {
     require_floating(name, in[0]);
     if (in[0].rank() == 0 || in[0].size(-1) == 0 || !(in[0].shape() == in[1].shape()))
-        throw ShapeError(name, "x must have classes, and the target the same: x ", in[0].shape(),
-                         " vs target ", in[1].shape());
+        throw ShapeError(name, "x needs a class at least, and the target its shape: x ",
+                         in[0].shape(), " vs target ", in[1].shape());
     require_same_dtype(name, in[0], in[1], "x", "target");
     if (!(attrs.alpha >= 1 && attrs.alpha <= 1e6))
         throw ValueError(name, "alpha must be in [1, 1e6], got ", attrs.alpha);

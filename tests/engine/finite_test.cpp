@@ -163,6 +163,13 @@ TEST_CASE("of an operation made of others its own results count, under its own n
           "[var] 1 of the 1 elements of its result f32(1) are NaN, the first at (0); its operands "
           "f32(1) had none; within it, div had such values first");
     CHECK(has(said([&] { sqrt(var(one, {0}, 1)); }), "[var]"));
+    // A part is not to blame for what it was given: mean's own sum has the NaN before it is divided.
+    const Tensor given = Tensor::from({1, std::numeric_limits<float>::quiet_NaN()});
+    CHECK(has(said([&] { mean(given); }), "operand 0, f32(2), already had 1, the first at (1)"));
+    CHECK_FALSE(has(said([&] { mean(given); }), "within it"));
+    const Tensor opposite = Tensor::from({inf, -inf});
+    CHECK(has(said([&] { mean(opposite); }), "its operands f32(2) had none"));
+    CHECK_FALSE(has(said([&] { mean(opposite); }), "within it"));
     // Named by its caller, it is a part of no other.
     const Tensor x = Tensor::from({1, 2, inf, 4}, {1, 4, 1});
     const std::string text = said([&] { group_norm(x, 2, {}, {}); });
