@@ -53,9 +53,14 @@ void multiply_near(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
     // So few steps take no longer than c's way out; of what L2 holds the stores ask early enough themselves.
     const int64_t c_bytes = m * n * size;
     const bool far = c_bytes > cache.l1 / 2, brief = far && k <= 24;
-    // A group of rows begins by as many registers of a as it has steps: a row of b must repay them.
-    const bool outer = few && (k - (m % outer_rows == 0 ? 2 : 0)) * table.lanes <= n &&
-                       (!accumulate || n >= 4 * table.lanes);
+    // A group of rows begins by as many registers of a as it has steps: a row of b must repay them, and the more where
+    // rows are left over, or there are too few registers to keep all of a.
+    const int64_t begin = m % outer_rows == 0  ? k - 2
+                          : m < 2 * outer_rows ? 2 * k - 2
+                                               : k,
+                  registers =
+                      is_low(table) && k == outer_steps ? std::max<int64_t>(begin, 10) : begin;
+    const bool outer = few && registers * table.lanes <= n && (!accumulate || n >= 4 * table.lanes);
     table.multiply_small({m, n, k, a.data, a.row, a.col, b.data, b.row, b_end, c.data, c.row,
                           accumulate, stream, outer, brief,
                           far && !stream && !(brief && c_bytes <= cache.l2 / 2), next, ahead});
@@ -97,7 +102,7 @@ template <class T>
     constexpr uint64_t most = 1 << 16;
     const bool all = uint64_t(m - 1) < small && uint64_t(n - 1) < small && uint64_t(k - 1) < small;
     const bool row = m == 1 && n > line<T> && k > 0 && b.col == 1 && is_near<T>(n, k);
-    const bool few = uint64_t(k - 1) < outer_steps && uint64_t(m - 1) < most &&
+    const bool few = uint64_t(k - 1) < outer_steps && uint64_t(m - outer_rows) < most &&
                      uint64_t(n - 1) < most &&
                      uint64_t(m * n) * std::max<uint64_t>(k, 2) <= 2 * most && b.col == 1;
     return (all || row || few) && c.col == 1 && (a.col == 1 || a.row == 1) &&

@@ -7,14 +7,15 @@
 namespace mercer::MERCER_ISA {
 namespace {
 
-/// Returns how many rows are done: all, but a last few that are no whole group if c accumulates.
+/// Returns how many rows are done: all, but a last few that are no whole group if c accumulates, or if they are so few
+/// that doing others once more takes longer.
 template <class T, int k, bool accumulate>
 int64_t multiply_outer(const cpu::GemmSmall<T>& x) {
     constexpr int rows = cpu::outer_rows;
     const int64_t n = x.n, b_row = x.b_row, c_row = x.c_row;
     for (int64_t i = 0; i < x.m; i += rows) {
         if (x.m - i < rows) {
-            if (accumulate || i == 0) return i;
+            if (accumulate || i == 0 || (k > 4 && x.m - i <= rows / 2)) return i;
             i = x.m - rows;  // some rows once more
         }
         add_rows<T, rows, k>(n, x.a + i * x.a_row, x.a_row, x.a_col, x.b, b_row, x.c + i * c_row,

@@ -38,27 +38,34 @@ MERCER_INLINE void add_column(const Vec<T> (&a)[rows][depth], const T* b, int64_
 }
 /// `depth` rows of b added into c at once: c is read and written k/depth times, from L1.
 template <class T, int rows, int depth>
-MERCER_INLINE void add_rows(int64_t n, const T* a, int64_t a_row, int64_t a_col, const T* b,
-                            int64_t b_row, T* c, int64_t c_row, bool accumulate) {
+void add_rows(int64_t n, const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row, T* c,
+              int64_t c_row, bool accumulate) {
     constexpr int w = lanes<T>;
     Vec<T> av[rows][depth];
     MERCER_UNROLL for (int i = 0; i < rows; ++i) MERCER_UNROLL for (int p = 0; p < depth; ++p)
         av[i][p] = Vec<T>(a[i * a_row + p * a_col]);
-    for (; n >= w; n -= w, b += w, c += w)
-        add_column<T, rows, depth, true>(av, b, b_row, c, c_row, accumulate, w);
-    if (n > 0) add_column<T, rows, depth, false>(av, b, b_row, c, c_row, accumulate, int(n));
+    int64_t j = 0;
+    for (; j + w <= n; j += w)
+        add_column<T, rows, depth, true>(av, b + j, b_row, c + j, c_row, accumulate, w);
+    if (j < n)
+        add_column<T, rows, depth, false>(av, b + j, b_row, c + j, c_row, accumulate, int(n - j));
 }
 
-template <class T, int rows, int depth>
+template <class T, int rows, int most>
+struct Depths {
+    decltype(&add_rows<T, rows, 1>) kinds[most] = {};
+    constexpr Depths() {
+        for_each_size<most>([this]<int depth>() { kinds[depth - 1] = add_rows<T, rows, depth>; });
+    }
+};
+
+template <class T, int rows, int most>
 void multiply_some(int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b,
                    int64_t b_row, T* c, int64_t c_row, bool accumulate) {
-    int64_t p = 0;
-    for (; p + depth <= k; p += depth)
-        add_rows<T, rows, depth>(n, a + p * a_col, a_row, a_col, b + p * b_row, b_row, c, c_row,
-                                 accumulate || p > 0);
-    for (; p < k; ++p)
-        add_rows<T, rows, 1>(n, a + p * a_col, a_row, a_col, b + p * b_row, b_row, c, c_row,
-                             accumulate || p > 0);
+    static constexpr Depths<T, rows, most> all;
+    for (int64_t p = 0; p < k; p += most)
+        all.kinds[(k - p < most ? k - p : most) - 1](n, a + p * a_col, a_row, a_col, b + p * b_row,
+                                                     b_row, c, c_row, accumulate || p > 0);
 }
 
 template <class T>
