@@ -74,6 +74,19 @@ void multiply_in_lanes(const GemmTable<T>& table, const Product<T>& x, int64_t t
     });
 }
 
+/// Summed in strands.
+template <class T>
+void multiply_in_strands(const GemmTable<T>& table, const Product<T>& x) {
+    T sums[lone_columns<T>];
+    T* const to = x.c.col == 1 ? x.c.data : sums;
+    if (to == sums && x.accumulate)
+        for (int64_t j = 0; j < x.n; ++j) sums[j] = x.c.data[j * x.c.col];
+    table.multiply_strands(x.n, x.k, x.a.data, x.a.col, x.b.data, x.b.row, to, x.accumulate);
+    if (to == sums)
+        for (int64_t j = 0; j < x.n; ++j) x.c.data[j * x.c.col] = sums[j];
+    finish(x);
+}
+
 /// Few rows of a, b where it is: read in long runs.
 template <class T>
 void multiply_few(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
@@ -170,7 +183,8 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
         if (!x.accumulate) clear(x);
         return finish(x);
     }
-    if (x.lanes) return multiply_in_lanes(table, x, threads);
+    if (x.order == Order::lanes) return multiply_in_lanes(table, x, threads);
+    if (x.order == Order::strands) return multiply_in_strands(table, x);
     if (threads == 1 && is_small<T>(x.m, x.n, x.k, x.a, x.b, x.c)) {
         multiply_small(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare, next);
         return finish(x);
@@ -248,17 +262,17 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
                    accumulate,
                    after.any() ? &after : nullptr,
                    {after.bias, 0, after.bias_step},
-                   order == Order::by_shape && sums_in_lanes(m, n, k, a, b),
+                   order == Order::by_shape ? order_by_shape(m, n, k, a, b) : order,
                    may_stream && streams(bytes),
                    may_stream && streams_between(bytes)};
     // The kernels want c's columns next to each other; and a few columns of b against many of aᵀ (as in the
     // gradient of a linear layer's weights) the other way round. Swapping a and b (cᵀ = bᵀaᵀ) keeps every
-    // sum as it is. Sums in lanes want one operand along memory, and few columns of the other.
+    // sum as it is. Sums in lanes want one operand along memory, and few columns of the other; those in strands one row.
     const bool tall =
         a.row == 1 && b.col == 1 && n <= 2 * table.nr && m > 2 * n && k > 4 * table.nr;
-    const bool swap = all.lanes ? m == 1 && b.row == 1
-                      : n == 1  ? m > 1
-                                : (c.row == 1 ? c.col != 1 : tall);
+    const bool swap = all.order == Order::lanes               ? m == 1 && b.row == 1
+                      : n == 1 || all.order == Order::strands ? m > 1
+                                                              : (c.row == 1 ? c.col != 1 : tall);
     if (swap) {
         std::swap(all.m, all.n);
         std::swap(all.a, all.b);
@@ -321,7 +335,15 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
     // What is small: the way to it would take as long.
     if (!after.any() && !gemm_by_openblas()) {
         const GemmTable<T>& table = gemm_kernels<T>();
-        if (order == Order::by_shape && sums_in_lanes(m, n, k, a, b)) {
+        if (order == Order::by_shape) order = order_by_shape(m, n, k, a, b);
+        if (order == Order::strands) {
+            if (m == 1 && c.col == 1)
+                return table.multiply_strands(n, k, a.data, a.col, b.data, b.row, c.data,
+                                              accumulate);
+            if (n == 1 && c.row == 1)
+                return table.multiply_strands(m, k, b.data, b.row, a.data, a.col, c.data,
+                                              accumulate);
+        } else if (order == Order::lanes) {
             const bool dots = a.col == 1 && b.row == 1 && is_near<T>(m * n, k);
             if (dots && m == 1)
                 return table.multiply_lanes(n, 1, k, b.data, b.col, a.data, c.data, c.col, 0,

@@ -32,19 +32,29 @@ struct Epilogue {
 ///   lanes     step p goes to lane p mod L, L = sum_lanes<T>, each lane a chain of fma in ascending p from 0 on (steps
 ///             are added up to a multiple of L: 0·0); then lanes j and j + h are joined for h = L/2, … 1; then c is
 ///             added to, if it is accumulated
-/// by_shape takes lanes where sums_in_lanes says so, else chain.
-enum class Order { by_shape, chain };
+///   strands   step p goes to strand p mod 4, each a chain of fma in ascending p from 0 on; then strands 0 and 2, 1 and 3
+///             are joined, then those; then c is added to, if it is accumulated
+/// Who calls takes the first or the second; by_shape is one of the others, as order_by_shape says.
+enum class Order { by_shape, chain, lanes, strands };
 
-/// Whether by_shape sums in lanes: where k runs along memory and so few columns meet it that turning it across
+/// Lanes are for where k runs along memory and so few columns meet it that turning it across
 /// registers, as a chain must, would take longer than the product. That is for few columns of c
-/// and, one row alone, for columns of b that lie along memory. The first depends on no number of rows: a row's bits
-/// are the same in whatever batch it is computed. The second does: a row alone, times a matrix transposed in memory,
-/// may differ in rounding from the same row among others; who needs them alike takes `chain`.
+/// and, one row alone, for columns of b that lie along memory. Strands are for where one row alone (or one column, of a
+/// transposed a) meets so few columns that a processor would wait for their chains. Of these only few columns in
+/// lanes depend on no number of rows: a row's bits are the same in whatever batch it is computed. A row alone may
+/// differ in rounding from the same row among others; who needs them alike takes `chain`.
 template <class T>
-constexpr bool sums_in_lanes(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
-                             const MatrixView<const T>& b) {
+constexpr Order order_by_shape(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
+                               const MatrixView<const T>& b) {
     constexpr int64_t l = sum_lanes<T>;
-    return (a.col == 1 && n <= few_columns && k >= l * n) || (m == 1 && b.row == 1 && k >= l);
+    if ((a.col == 1 && n <= few_columns && k >= l * n) || (m == 1 && b.row == 1 && k >= l))
+        return Order::lanes;
+    const bool row = m == 1 && b.col == 1, column = n == 1 && a.row == 1;
+    const int64_t across = m == 1 ? n : m, most = (128 << 10) / int64_t(sizeof(T));  // one L2's
+    return (row || column) && k >= 16 && across > 0 && across <= lone_columns<T> &&
+                   k <= most / across
+               ? Order::strands
+               : Order::chain;
 }
 
 /// c(m×n) = a(m×k)·b(k×n), or c += with `accumulate`. Strides are arbitrary (transposes cost no

@@ -33,12 +33,12 @@ struct Product {
     MatrixView<const T> a, b;
     MatrixView<T> c;
     bool accumulate;
-    const Epilogue<T>* after;  // nullptr: nothing
-    MatrixView<const T> bias;  // broadcast over c
-    bool lanes = false;        // sums in lanes, k along a's memory
-    bool large = false;        // what c is part of is larger than caches are
-    bool larger = false;       // even than the last one with others' part
-    int64_t spare = 0;         // elements that may be read after b's last
+    const Epilogue<T>* after;    // nullptr: nothing
+    MatrixView<const T> bias;    // broadcast over c
+    Order order = Order::chain;  // lanes: k along a's memory; strands: one row
+    bool large = false;          // what c is part of is larger than caches are
+    bool larger = false;         // even than the last one with others' part
+    int64_t spare = 0;           // elements that may be read after b's last
 };
 
 /// Rows i … and columns j … of c.

@@ -13,6 +13,10 @@ template <class T>
 inline constexpr int sum_lanes = int(64 / sizeof(T));
 /// Columns of such a product, at most.
 inline constexpr int64_t few_columns = 8;
+/// Strands of a sum across memory, and columns of such a product, at most: four lines.
+inline constexpr int sum_strands = 4;
+template <class T>
+inline constexpr int64_t lone_columns = 4 * sum_lanes<T>;
 /// Of a product by outer products: rows together, and steps at most.
 inline constexpr int outer_rows = 4, outer_steps = 8;
 
@@ -117,6 +121,9 @@ struct GemmTable {
     /// The same, for an a from beyond L2.
     void (*multiply_lanes_far)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row,
                                const T* b, T* c, int64_t c_row, int64_t c_col, bool accumulate);
+    /// c(1×n) (+)= a(1×k)·b(k×n), each element summed in strands; b's and c's columns contiguous.
+    void (*multiply_strands)(int64_t n, int64_t k, const T* a, int64_t a_col, const T* b,
+                             int64_t b_row, T* c, bool accumulate);
     /// b(k×n), element (p, j) at b[p·row + j·col], to `out`: n·k elements, k rounded up to sum_lanes.
     void (*pack_lanes)(int64_t n, int64_t k, const T* b, int64_t row, int64_t col, T* out);
     /// Strips of rows of a(m×k), element (i, p) at a[i·row + p·col], to `out`: m·k elements.

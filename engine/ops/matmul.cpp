@@ -101,8 +101,8 @@ void multiply(const Tensor& out, const Tensor& a, const Tensor& b, const AfterPr
     const auto x = matrix<T>(a), y = matrix<T>(b);
     const std::array<Strides, 3> strides{batch_strides(out, batch), batch_strides(a, batch),
                                          batch_strides(b, batch)};
-    const bool chains = order == cpu::Order::chain || !cpu::sums_in_lanes(m, n, k, x, y);
-    if (chains && !epilogue.any() && !cpu::gemm_by_openblas() &&
+    if (order == cpu::Order::by_shape) order = cpu::order_by_shape(m, n, k, x, y);
+    if (order == cpu::Order::chain && !epilogue.any() && !cpu::gemm_by_openblas() &&
         multiply_tiny(m, n, k, x, y, c, batch, strides))
         return;
     const auto at_c = batch_offsets(batch, strides[0]), at_a = batch_offsets(batch, strides[1]),

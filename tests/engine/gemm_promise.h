@@ -85,11 +85,30 @@ void lanes(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<co
         }
 }
 
+/// The third.
+template <class T>
+void strands(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
+             MatrixView<T> c, bool accumulate) {
+    for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+            T sum[4] = {};
+            for (int64_t p = 0; p < k; ++p)
+                sum[p % 4] = std::fma(a.data[i * a.row + p * a.col], b.data[p * b.row + j * b.col],
+                                      sum[p % 4]);
+            const T all = (sum[0] + sum[2]) + (sum[1] + sum[3]);
+            T& out = c.data[i * c.row + j * c.col];
+            out = accumulate ? out + all : all;
+        }
+}
+
 /// The order that the shape and the layouts choose.
 template <class T>
 void promised(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, MatrixView<const T> b,
               MatrixView<T> c, bool accumulate) {
-    (cpu::sums_in_lanes(m, n, k, a, b) ? lanes<T> : chain<T>)(m, n, k, a, b, c, accumulate);
+    const cpu::Order order = cpu::order_by_shape(m, n, k, a, b);
+    (order == cpu::Order::lanes     ? lanes<T>
+     : order == cpu::Order::strands ? strands<T>
+                                    : chain<T>)(m, n, k, a, b, c, accumulate);
 }
 
 template <class T>

@@ -38,12 +38,14 @@ TEST_CASE_TEMPLATE("gemm: every element is the sum promised", T, float, double) 
             }
 }
 
-TEST_CASE_TEMPLATE("gemm: which sums are in lanes", T, float, double) {
+TEST_CASE_TEMPLATE("gemm: which sums are in lanes, which in strands", T, float, double) {
     constexpr int64_t l = 64 / sizeof(T);
-    const auto chosen = [](int64_t m, int64_t n, int64_t k, Layout la, Layout lb) {
+    const auto order = [](int64_t m, int64_t n, int64_t k, Layout la, Layout lb) {
         Matrix<T> a(m, k, la), b(k, n, lb);
-        return cpu::sums_in_lanes(m, n, k, a.in(), b.in());
+        return cpu::order_by_shape(m, n, k, a.in(), b.in());
     };
+    const auto chosen = [&](auto... x) { return order(x...) == cpu::Order::lanes; };
+    const auto stranded = [&](auto... x) { return order(x...) == cpu::Order::strands; };
     for (int64_t m : {1, 2, 300}) {  // never by the number of rows
         CHECK(chosen(m, 1, l, Layout::rows, Layout::rows));
         CHECK(chosen(m, 8, 8 * l, Layout::padded_rows, Layout::both));
@@ -51,7 +53,29 @@ TEST_CASE_TEMPLATE("gemm: which sums are in lanes", T, float, double) {
         CHECK_FALSE(chosen(m, 9, 1000, Layout::rows, Layout::rows));
         CHECK_FALSE(chosen(m, 2, 1000, Layout::both, Layout::rows));
         CHECK(chosen(m, 16, 1000, Layout::rows, Layout::columns) == (m == 1));
+        CHECK(stranded(m, 4 * l, 16, Layout::rows, Layout::rows) == (m == 1));
+        CHECK(stranded(4 * l, m, 16, Layout::columns, Layout::rows) == (m == 1));
     }
+    const int64_t most = 512;  // of k, where c is four lines
+    CHECK(stranded(1, 4 * l, most, Layout::both, Layout::padded_rows));
+    CHECK_FALSE(stranded(1, 4 * l, most + 1, Layout::rows, Layout::rows));
+    CHECK_FALSE(stranded(1, 4 * l + 1, 100, Layout::rows, Layout::rows));
+    CHECK_FALSE(stranded(1, 4 * l, 15, Layout::rows, Layout::rows));
+    CHECK_FALSE(stranded(4 * l, 1, 100, Layout::both, Layout::rows));
+    CHECK_FALSE(stranded(1, 0, 100, Layout::rows, Layout::rows));
+}
+
+TEST_CASE_TEMPLATE("gemm: sums in strands, every width and tail", T, float, double) {
+    uint64_t seed = 300;
+    for (int64_t n = 1; n <= 4 * int64_t(64 / sizeof(T)); ++n)
+        for (int64_t k : {16, 17, 18, 19, 40, 103}) {
+            const Layout from = Layout(seed % layouts), to = Layout(seed / 7 % layouts);
+            const Layout rows = seed / 2 % 2 ? Layout::rows : Layout::padded_rows;
+            const Layout columns = seed / 2 % 2 ? Layout::columns : Layout::padded_columns;
+            check<T>(1, n, k, from, rows, to, seed % 3 == 0, seed);
+            check<T>(n, 1, k, columns, from, to, seed % 3 == 0, seed);
+            ++seed;
+        }
 }
 
 TEST_CASE_TEMPLATE("gemm: sums in lanes, every width and tail", T, float, double) {
@@ -149,13 +173,16 @@ TEST_CASE_TEMPLATE("gemm: a row's bits do not depend on how many there are", T, 
         cpu::gemm(m, n, k, a.in(), b.in(), c.out());
         for (int64_t rows : {1, 2, 5})
             for (int64_t i = 0; i + rows <= m; i += rows) {
+                // A row alone may be summed in strands; where it must be as among others, that is asked for.
+                const cpu::Order order =
+                    rows == 1 && n > 8 ? cpu::Order::chain : cpu::Order::by_shape;
                 cpu::gemm<T>(rows, n, k, {a.memory.data() + i * k, k, 1}, b.in(),
-                             {d.memory.data() + i * n, n, 1});
+                             {d.memory.data() + i * n, n, 1}, false, {}, order);
                 CHECK(std::memcmp(d.memory.data() + i * n, c.memory.data() + i * n,
                                   size_t(rows * n) * sizeof(T)) == 0);
             }
     }
-    // Columns along memory: where a row alone must be as among others, it is asked for.
+    // Columns along memory: likewise.
     Numbers numbers{5};
     Matrix<T> a(m, k, Layout::rows), b(k, 40, Layout::columns), c(m, 40, Layout::rows),
         d(m, 40, Layout::rows);

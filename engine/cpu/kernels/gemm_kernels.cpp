@@ -4,6 +4,7 @@
 #include "engine/cpu/kernels/gemm_lanes_far.h"
 #include "engine/cpu/kernels/gemm_row.h"
 #include "engine/cpu/kernels/gemm_small.h"
+#include "engine/cpu/kernels/gemm_strands.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
@@ -192,9 +193,19 @@ void multiply(const GemmBlock<T>& x) {
 
 template <class T>
 constexpr cpu::GemmTable<T> table = {
-    tile_rows,         tile_columns<T>,       lanes<T>,         steps,
-    multiply<T>,       multiply_small<T>,     multiply_rows<T>, multiply_strips<T>,
-    multiply_lanes<T>, multiply_lanes_far<T>, pack_lanes<T>,    pack_rows<T>,
+    tile_rows,
+    tile_columns<T>,
+    lanes<T>,
+    steps,
+    multiply<T>,
+    multiply_small<T>,
+    multiply_rows<T>,
+    multiply_strips<T>,
+    multiply_lanes<T>,
+    multiply_lanes_far<T>,
+    multiply_strands<T>,
+    pack_lanes<T>,
+    pack_rows<T>,
     pack_columns<T>,
 };
 
