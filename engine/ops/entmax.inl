@@ -25,6 +25,11 @@ void Entmax<kind>::vjp(Vjp<X>& c, const Attrs& attrs) {
     } else {
         const X p = c.out(), g = c.g(), zero(Tensor::zeros({}, c.dtype())),
                 one(Tensor::ones({}, c.dtype()));
+        if (p.count() == 0) {  // rows of nothing have no largest
+            c.give(0, p * g);
+            if (any && c.wants(1)) c.give(1, sum_to(p * g, c.in_shape(1)));
+            return;
+        }
         const Tensor inside = greater(p, 0);
         X q(cast(inside, c.dtype())), safe, l;  // p^(2−α) on the support; p; log p
         if constexpr (kind != EntmaxAlpha::two) safe = where(inside, p, one);

@@ -47,6 +47,21 @@ TEST_CASE("entmax of four logits, to published digits") {
     CHECK(distance(entmax(x, doubles({1})), softmax(x)) < 1e-15);
 }
 
+TEST_CASE("entmax of rows of length 0 has an empty gradient, recorded or not") {
+    for (const double a : {1., 1.3, 1.5, 3.}) {
+        Tape tape;
+        const Var x = tape.watch(Tensor::zeros({3, 0}, DType::f64)),
+                  alpha = tape.watch(Tensor::full({3, 1}, a, DType::f64));
+        const Var y = a == 1.5 ? entmax15(x) : entmax(x, alpha);
+        const auto recorded = tape.gradient(sum(y), {x, alpha}, create_graph);
+        const auto second = tape.gradient(sum(recorded[0]) + sum(recorded[1]), {x}, retain);
+        const auto first = tape.gradient(sum(y), {x, alpha});
+        CHECK(difference(recorded[0].value(), x.value()) == "");
+        for (const size_t k : {0, 1}) CHECK(difference(first[k], recorded[k].value()) == "");
+        CHECK(difference(second[0], x.value()) == "");
+    }
+}
+
 TEST_CASE("entmax tends to the softmax, and so does its derivative by alpha") {
     const Tensor x = randn(Key{4, 1}, {5, 40}, DType::f64),
                  u = randn(Key{4, 2}, {5, 40}, DType::f64);
