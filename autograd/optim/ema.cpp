@@ -22,6 +22,7 @@ Ema::Ema(const EmaOptions& options) : options_(options) {
 }
 
 void Ema::check(std::span<Tensor* const> parameters) const {
+    check_given(name, parameters);
     if (parameters.size() != averages_.size())
         throw ShapeError(name, parameters.size(), " parameters, averages of ", averages_.size());
     for (size_t i = 0; i < parameters.size(); ++i) {
@@ -36,6 +37,7 @@ void Ema::check(std::span<Tensor* const> parameters) const {
 void Ema::update(std::span<Tensor* const> parameters) {
     if (!kept_.empty())
         throw InPlaceError(name, "the parameters hold the averages; swap_out first");
+    check_given(name, parameters);
     std::vector<Tensor> averages = averages_;
     if (averages.empty())
         for (const Tensor* p : parameters) {

@@ -93,6 +93,7 @@ void Lbfgs::remember(const Tensor& s, const Tensor& y) {
 Lbfgs::Result Lbfgs::step(std::span<Tensor* const> parameters,
                           const std::function<LossAndGradients()>& evaluate) {
     if (parameters.empty()) throw ShapeError(name, "no parameters; give one or more");
+    check_given(name, parameters);
     std::vector<Tensor> values;
     for (const Tensor* p : parameters) values.push_back(*p);
     Tensor x = flat(values, parameters);

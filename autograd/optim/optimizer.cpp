@@ -33,6 +33,7 @@ void check_apart(const char* name, std::span<Tensor* const> parameters) {
 }  // namespace
 
 std::vector<ParameterOptions> no_decay_for_vectors(std::span<Tensor* const> parameters) {
+    check_given("no_decay_for_vectors", parameters);
     std::vector<ParameterOptions> each(parameters.size());
     for (size_t i = 0; i < each.size(); ++i)
         if (parameters[i]->rank() < 2) each[i].weight_decay = 0;
@@ -67,6 +68,7 @@ void Optimizer::configure(std::vector<ParameterOptions> each) {
 
 void Optimizer::check(std::span<Tensor* const> parameters,
                       std::span<const Tensor> gradients) const {
+    check_given(name_, parameters);
     const size_t n = parameters.size();
     if (n != gradients.size() || (!steps_.empty() && steps_.size() != n) ||
         (!each_.empty() && each_.size() != n))

@@ -5,6 +5,11 @@
 
 namespace mercer {
 
+void check_given(const char* operation, std::span<Tensor* const> parameters) {
+    for (size_t i = 0; i < parameters.size(); ++i)
+        if (!parameters[i]) throw ValueError(operation, "parameter ", i, " is a null pointer");
+}
+
 void check_floating(const char* operation, const Tensor& t) {
     if (!t.defined()) throw ValueError(operation, "a tensor is undefined");
     if (!is_floating(t.dtype()))

@@ -16,6 +16,9 @@ inline bool alike(const Tensor& a, const Tensor& b) {
     return a.shape() == b.shape() && a.dtype() == b.dtype();
 }
 
+/// ValueError if one is a null pointer.
+void check_given(const char* operation, std::span<Tensor* const> parameters);
+
 /// DTypeError unless f32 or f64.
 void check_floating(const char* operation, const Tensor& t);
 

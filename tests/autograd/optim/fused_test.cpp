@@ -5,6 +5,8 @@
 #include <chrono>
 #include <thread>
 
+#include "autograd/optim/ema.h"
+#include "autograd/optim/lbfgs.h"
 #include "engine/cancel.h"
 #include "engine/error.h"
 #include "engine/functions.h"
@@ -14,6 +16,7 @@
 #include "tests/autograd/optim/every.h"
 #include "tests/fuzz/allocations.h"
 #include "tests/support/bits.h"
+#include "tests/support/message.h"
 #include "tests/support/restore.h"
 
 using namespace mercer;
@@ -206,6 +209,7 @@ TEST_CASE("what does not fit is refused, and nothing is changed") {
         Tensor whole = Tensor::zeros({2, 2}, DType::i32), none;
         CHECK_THROWS_AS(step({&whole}, {whole}), DTypeError);
         CHECK_THROWS_AS(step({&none}, {three}), ShapeError);
+        CHECK_THROWS_AS(step({&p, nullptr}, {three, four}), ValueError);
         Tensor matrix = Tensor::zeros({2, 3}), turned = transpose(matrix);
         CHECK_THROWS_AS(step({&turned}, {Tensor::zeros({3, 2})}), InPlaceError);
         CHECK_THROWS_AS(step({&p, &p}, {three, three}), InPlaceError);
@@ -224,6 +228,24 @@ TEST_CASE("what does not fit is refused, and nothing is changed") {
         CHECK_THROWS_AS(optimizer->configure({{.lr_scale = -1}}), ValueError);
         CHECK_THROWS_AS(optimizer->configure({{.lr_scale = 1, .weight_decay = -1}}), ValueError);
     }
+}
+
+TEST_CASE("a null pointer among the parameters is named") {
+    Tensor p = Tensor::ones({3});
+    Tensor* const both[] = {&p, nullptr};
+    CHECK(message_of<ValueError>([&] { no_decay_for_vectors(both); }) ==
+          "[no_decay_for_vectors] parameter 1 is a null pointer");
+    CHECK(message_of<ValueError>([&] { Ema().update(both); }) ==
+          "[ema] parameter 1 is a null pointer");
+    CHECK(message_of<ValueError>([&] { Lbfgs().step(both, [] { return LossAndGradients{}; }); }) ==
+          "[lbfgs] parameter 1 is a null pointer");
+    Ema ema;
+    Tensor q = Tensor::ones({3});
+    ema.update(std::vector<Tensor*>{&p, &q});
+    CHECK_THROWS_AS(ema.update(both), ValueError);
+    CHECK_THROWS_AS(ema.swap_in(both), ValueError);
+    ema.swap_in(std::vector<Tensor*>{&p, &q});
+    CHECK_THROWS_AS(ema.swap_out(both), ValueError);
 }
 
 TEST_CASE("options out of range are named") {
