@@ -55,6 +55,9 @@ void instruments::trace(const OperationFrame& frame) noexcept {
         frame.outer->inner += duration;
         frame.outer->bytes += frame.bytes;
     }
+    // What failed is no work done; the host's own scopes stay.
+    if (frame.kind != WatchedScope::Kind::user && std::uncaught_exceptions() != frame.exceptions)
+        return;
     const Writer writer(frame.session);
     if (!writer) return;
     const size_t at = recording->next.fetch_add(1, std::memory_order_relaxed);

@@ -137,6 +137,26 @@ TEST_CASE("durations are those of a clock outside, and the table adds them up") 
           doctest::Approx(rows.at("outer").total_ms * 1000));
 }
 
+TEST_CASE("what is refused is not in the trace, the host's scope around it is") {
+    const Tensor whole = Tensor::zeros({3}, DType::i64), x = Tensor::ones({2});
+    Trace trace;
+    trace.start();
+    try {
+        const TraceScope scope("epoch");
+        CHECK_THROWS_AS(mean(whole), DTypeError);
+        CHECK_THROWS_AS(one_hot(whole, -1), ValueError);
+        CHECK_THROWS_AS(index_select(x, whole + 7), Error);
+        add(x, x);
+        sum(Tensor::zeros({2}, DType::boolean));
+        FAIL("accepted");
+    } catch (const DTypeError&) {
+    }
+    trace.stop();
+    std::map<std::string, uint64_t> calls;
+    for (const TraceRow& row : trace.summary()) calls[row.name] = row.calls;
+    CHECK(calls == std::map<std::string, uint64_t>{{"epoch", 1}, {"add", 2}});
+}
+
 TEST_CASE("a full buffer drops and says so") {
     Trace trace(10);
     trace.start();
