@@ -177,6 +177,13 @@ TEST_CASE("errors of encodings and sums") {
               rotate_pairs(sample(4, {2, 1, 2}), sample(5, {3, 1}), PairLayout::interleaved);
           }).starts_with("[rotate_pairs] "));
     CHECK(message_of<ValueError>([] { alibi_slopes(0); }).starts_with("[alibi_slopes] "));
+    for (const int64_t n : {int64_t{1} << 50, int64_t{1} << 62}) {
+        CHECK(message_of([&] { alibi_slopes(n); }).starts_with("[alibi_slopes] "));
+        for (const Tensor& at : {t, Tensor::arange(2000)})
+            CHECK(message_of([&] {
+                      sinusoidal_encoding(at, n);
+                  }).starts_with("[sinusoidal_encoding] "));
+    }
     const std::string said = message_of<ShapeError>([&] { add_positions(f, sample(3, {5, 6})); });
     CHECK(said.find("(5,6)") != std::string::npos);
     CHECK(said.find("(2,3,4,6)") != std::string::npos);

@@ -6,11 +6,13 @@
 #include "attention/smoother/position/relative.h"
 #include "autograd/functions.h"
 #include "engine/error.h"
+#include "engine/operation.h"
 
 namespace mercer {
 
 Tensor alibi_slopes(int64_t heads) {
     if (heads < 1) throw ValueError("alibi_slopes", heads, " heads; there must be one or more");
+    const CalledAs called("alibi_slopes");
     const int64_t below = int64_t(std::bit_floor(uint64_t(heads)));
     Tensor exponents = Tensor::empty({heads}, DType::f64);
     double* const e = exponents.mutable_data<double>();

@@ -4,6 +4,7 @@
 
 #include "autograd/functions.h"
 #include "engine/error.h"
+#include "engine/operation.h"
 
 namespace mercer {
 
@@ -30,6 +31,7 @@ Var encoded(const char* name, const Var& positions, int64_t width, DType dtype,
 Var sinusoidal_encoding(const Var& positions, int64_t width, DType dtype,
                         const EncodingOptions& options) {
     constexpr const char* name = "sinusoidal_encoding";
+    const CalledAs called(name);
     const bool fairseq = options.layout == EncodingLayout::fairseq;
     if (width % 2 || width < (fairseq ? 4 : 2))
         throw ShapeError(name, "width ", width, " must be even, ",
