@@ -1,6 +1,7 @@
 #include "autograd/optim/lbfgs.h"
 
 #include "autograd/optim/check.h"
+#include "autograd/optim/clip.h"
 #include "autograd/optim/line_search.h"
 #include "autograd/optim/rewrite.h"
 #include "engine/cancel.h"
@@ -15,6 +16,8 @@ double dot(const Tensor& a, const Tensor& b) {
     cpu::DotItem item{a.raw(), b.raw(), a.count(), a.dtype() == DType::f64};
     return cpu::dot({&item, 1});
 }
+
+double norm(const Tensor& x) { return global_norm({&x, 1}); }  // squares may leave the range
 
 double largest(const Tensor& x) { return x.count() ? max(abs(x)).item<double>() : 0; }
 
@@ -73,7 +76,8 @@ Tensor Lbfgs::direction(const Tensor& gradient) const {
     }
     if (!history_.empty()) {
         const Pair& last = history_.back();
-        q = q * (last.product / dot(last.y, last.y));
+        const double size = norm(last.y);
+        q = q * (last.product / size / size);
     }
     for (size_t i = 0; i < history_.size(); ++i) {
         const Pair& k = history_[i];
@@ -85,7 +89,7 @@ Tensor Lbfgs::direction(const Tensor& gradient) const {
 void Lbfgs::remember(const Tensor& s, const Tensor& y) {
     const double product = dot(s, y);
     // The strong Wolfe conditions make it positive; a search that ended early need not have.
-    if (!(product > 1e-10 * std::sqrt(dot(s, s) * dot(y, y)))) return;
+    if (!(product > 1e-10 * norm(s) * norm(y))) return;
     if (int64_t(history_.size()) == options_.history) history_.pop_front();
     history_.push_back({s, y, product});
 }
@@ -117,14 +121,14 @@ Lbfgs::Result Lbfgs::step(std::span<Tensor* const> parameters,
         Tensor d = direction(now.gradient);
         now.a = 0;
         now.slope = dot(now.gradient, d);
-        if (!(now.slope < 0)) {  // rounding spoiled the curvature
+        double first = options_.lr;
+        if (history_.empty() || !(now.slope < 0)) {  // or rounding spoiled the curvature
             history_.clear();
-            d = -now.gradient;
-            now.slope = -dot(now.gradient, now.gradient);
+            const double total = sum(abs(now.gradient)).item<double>(), unit = unit_of(total);
+            d = now.gradient / -unit;
+            now.slope = dot(now.gradient, d);
+            first *= std::min(1.0, std::max(1.0, largest(x) / 1024) / total) * unit;
         }
-        const double first =
-            options_.lr *
-            (history_.empty() ? std::min(1.0, 1 / sum(abs(now.gradient)).item<double>()) : 1);
         std::optional<LinePoint> next;
         Tensor moved = x;
         try {

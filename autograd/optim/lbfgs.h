@@ -28,7 +28,8 @@ struct LossAndGradients {
 
 /// Nocedal and Wright 2006, algorithms 7.4 (two-loop recursion, with γ of eq. 7.20) and 7.5; the
 /// steps' lengths meet the strong Wolfe conditions (eq. 3.7) by algorithms 3.5 and 3.6, with the
-/// cubic of eq. 3.59. The first trial is lr, and lr·min(1, 1/‖g‖₁) while there is no history.
+/// cubic of eq. 3.59. The first trial is lr, and lr·min(1, max(1, max |x|/1024)/‖g‖₁) while there is
+/// no history.
 class MERCER_API Lbfgs {
 public:
     enum class Outcome : uint8_t {

@@ -10,7 +10,9 @@ namespace {
 /// where that is too near an end or not a number.
 double between(const LinePoint& p, const LinePoint& q) {
     const double d1 = p.slope + q.slope - 3 * (p.f - q.f) / (p.a - q.a),
-                 d2 = std::copysign(std::sqrt(d1 * d1 - p.slope * q.slope), q.a - p.a),
+                 unit = unit_of(std::max({std::abs(d1), std::abs(p.slope), std::abs(q.slope)})),
+                 root = std::sqrt(d1 / unit * (d1 / unit) - p.slope / unit * (q.slope / unit)),
+                 d2 = std::copysign(root * unit, q.a - p.a),
                  a = q.a - (q.a - p.a) * (q.slope + d2 - d1) / (q.slope - p.slope + 2 * d2);
     const double low = std::min(p.a, q.a), width = std::abs(p.a - q.a);
     return a > low + 0.1 * width && a < low + 0.9 * width ? a : low + 0.5 * width;

@@ -1,12 +1,17 @@
 // A step's length that meets the strong Wolfe conditions. For lbfgs.cpp.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
 
 #include "engine/tensor.h"
 
 namespace mercer {
+
+/// A power of two near x: to divide by it loses no digit, and keeps products in range.
+inline double unit_of(double x) { return std::ldexp(1, std::clamp(std::ilogb(x), -1000, 1000)); }
 
 /// φ(a) = f(x + a·d), φ'(a), and what a caller keeps of the point.
 struct LinePoint {

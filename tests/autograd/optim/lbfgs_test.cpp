@@ -61,6 +61,29 @@ TEST_CASE("Rosenbrock's valley, to 1e-10") {
     CHECK(max(abs(x - 1.0)).item<double>() < 1e-10);
 }
 
+TEST_CASE("losses whose gradients' squares overflow, and parameters as large") {
+    const Tensor to = Tensor::arange(10, DType::f64);
+    for (const double k : {1., 1e60, 1e140, 1e160, 1e250})
+        for (const bool far : {false, true}) {
+            if (far && k > 1e140) continue;  // the loss itself is infinite
+            CAPTURE(k);
+            CAPTURE(far);
+            const double unit = far ? k : 1;
+            Tensor x = Tensor::full({10}, -1.2 * unit, DType::f64);
+            Tensor* at[] = {&x};
+            Lbfgs lbfgs({.iterations = 100, .gradient_tolerance = 1e-6 * k});
+            const Lbfgs::Result r = lbfgs.step(at, [&] {
+                Tape tape;
+                const Var v = tape.watch(x),
+                          loss = sum(square(v - to * unit) * (to + 1.0)) * (far ? 1 : k);
+                return LossAndGradients{loss.value().item<double>(), {tape.gradient(loss, {v})[0]}};
+            });
+            CHECK(r.outcome == Outcome::converged);
+            CHECK(max(abs(x / unit - to)).item<double>() < 1e-6);
+            CHECK(r.evaluations < 60);
+        }
+}
+
 // With all pairs kept, the recursion is BFGS: H ← (1 − ρsyᵀ)H(1 − ρysᵀ) + ρssᵀ from H = γ·1, γ of
 // the last pair (Nocedal and Wright, eq. 7.16, 7.20), here with dense matrices in plain loops,
 // along the points that were taken.
