@@ -1,5 +1,6 @@
 #include "engine/ops/convolution.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "engine/error.h"
@@ -45,6 +46,18 @@ void check_types(const char* operation, const Tensor& a, const Tensor& b, const 
     if (bias.defined()) require_same_dtype(operation, a, bias, "", "bias");
     if (bias.defined() && !(bias.shape() == Shape{channels}))
         throw ShapeError(operation, "bias ", bias.shape(), " must have shape (", channels, ")");
+}
+
+// Of taps farther apart than one output of all reaches beyond x, but one meets padding alone: as near as they still do.
+cpu::ConvolutionAxis near(cpu::ConvolutionAxis a) {
+    const int64_t steps = (a.out - 1) * a.stride;
+    if (a.out < 1 || a.dilation - 1 - steps <= a.in) return a;
+    const int64_t k = std::clamp<int64_t>((a.before - steps + a.dilation - 1) / a.dilation, 0,
+                                          a.kernel),
+                  at = std::min(k * a.dilation - a.before, a.in);
+    a.dilation = a.in + steps + 1;
+    a.before = k * a.dilation - at;
+    return a;
 }
 
 constexpr cpu::ConvolutionAxis trivial{1, 1, 1, 1, 1, 0};
@@ -114,7 +127,7 @@ ConvolutionAttrs convolution_attrs(const char* operation, int axes, const Shape&
                                  operands(x, w));
             out = room / steps[a] + 1;
         }
-        attrs.axis[2 - axes + a] = {in, out, w[a + 2], steps[a], apart[a], before};
+        attrs.axis[2 - axes + a] = near({in, out, w[a + 2], steps[a], apart[a], before});
     }
     return attrs;
 }
@@ -138,7 +151,7 @@ ConvolutionAttrs transposed_attrs(const char* operation, int axes, const Shape& 
                              " must be less than the stride ", stride);
         if (in < 1 || out < 1)
             throw ShapeError(operation, "nothing is left of axis ", a + 2, operands(x, w));
-        attrs.axis[2 - axes + a] = {in, out, w[a + 2], steps[a], apart[a], before};
+        attrs.axis[2 - axes + a] = near({in, out, w[a + 2], steps[a], apart[a], before});
     }
     return attrs;
 }
