@@ -23,9 +23,7 @@ MERCER_DISPATCH(cpu::VarianceTable, variance_table)
 namespace cpu {
 namespace {
 
-int64_t chunks_of(int64_t n, int64_t chunk) {
-    return std::max<int64_t>(1, (n + chunk - 1) / chunk);
-}
+int64_t chunks_of(int64_t n, int64_t chunk) { return n > chunk ? (n - 1) / chunk + 1 : 1; }
 
 Shape with_size(Shape shape, int axis, int64_t size) {
     shape[axis] = size;

@@ -68,7 +68,7 @@ struct Tiling {
 /// without a copy, do as well; those of at most `short_rows` elements too.
 inline bool by_tiles(const Tensor& x, int axis, int64_t short_rows) {
     const int64_t n = x.shape()[axis];
-    if (n == 0 || x.count() < 256 || n * int64_t(size_of(x.dtype())) > 8192) return false;
+    if (n == 0 || x.count() < 256 || n > 8192 / int64_t(size_of(x.dtype()))) return false;
     if (exchanged(x, axis).is_contiguous()) return n <= short_rows && axis == x.rank() - 1;
     return true;
 }

@@ -9,6 +9,7 @@
 #include "engine/error.h"
 #include "engine/random.h"
 #include "tests/support/bits.h"
+#include "tests/support/message.h"
 
 using namespace mercer;
 
@@ -193,6 +194,28 @@ TEST_CASE("numbers that an integer dtype cannot hold") {
     CHECK(Tensor::scalar(-HUGE_VAL, DType::i64).item<int64_t>() == least);
     CHECK(Tensor::scalar(std::nan(""), DType::i32).item<int32_t>() == 0);
     CHECK(Tensor::full({20000}, 0x1p40, DType::i64).data<int64_t>()[19999] == int64_t{1} << 40);
+}
+
+TEST_CASE(
+    "reductions of one number repeated nearly 2^63 times are refused for the memory of their "
+    "parts") {
+    for (const Shape& shape : {Shape{most}, {most - 100}, {1, most, 1}, {most / 3, 3}, {huge}}) {
+        const Tensor x = Tensor::full({}, 1).view(shape, Strides::filled(shape.rank(), 0), 0);
+        const auto refused_for_memory = [&](auto reduction) {
+            CHECK(message_of<MemoryError>([&] { reduction(x); }).find("impossible size") <
+                  size_t{20});
+        };
+        refused_for_memory([](const Tensor& t) { return sum(t); });
+        refused_for_memory([](const Tensor& t) { return mean(t); });
+        refused_for_memory([](const Tensor& t) { return prod(t); });
+        refused_for_memory([](const Tensor& t) { return max(t); });
+        refused_for_memory([](const Tensor& t) { return argmin(t); });
+        refused_for_memory([](const Tensor& t) { return any(t); });
+        refused_for_memory([](const Tensor& t) { return count_nonzero(t); });
+        refused_for_memory([](const Tensor& t) { return var(t); });
+        refused_for_memory([](const Tensor& t) { return norm_p(t, 3); });
+    }
+    CHECK_THROWS_AS(softmax(Tensor::full({}, 1).view({most}, {0}, 0), 0), ShapeError);
 }
 
 TEST_CASE("epsilon and weights that norms and losses have no meaning for") {
