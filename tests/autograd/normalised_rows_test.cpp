@@ -86,6 +86,38 @@ TEST_CASE("gradients of gain and bias are sums over rows, in chunks of any numbe
     }
 }
 
+TEST_CASE("where the variance vanishes, gradients are infinite as the recorded ones are") {
+    const auto check = [](int kind, int64_t n, DType dtype) {
+        CAPTURE(kind);
+        CAPTURE(n);
+        // Squares are 0.
+        const Tensor x = (randn(Key{3, 5}, {2, 2, n}, dtype) + 2.0) *
+                         (dtype == DType::f64 ? 1e-200 : 1e-30),
+                     away = kind == 1   ? x
+                            : kind == 0 ? x - mean(x, {2}, true)
+                                        : x - mean(x, {1, 2}, true),
+                     one = Tensor::ones({}, dtype), many = Tensor::ones({kind == 2 ? 2 : n}, dtype);
+        // All terms of one sign, so that their sums are infinite, not NaN.
+        const Tensor u = where(greater(away, 0), one, -one);
+        Tape tape;
+        const Var v = tape.watch(x), gain = tape.watch(many), bias = tape.watch(many);
+        const Var y = kind == 0   ? layer_norm(v, gain, bias, 0)
+                      : kind == 1 ? rms_norm(v, gain, 0) + bias
+                                  : group_norm(v, 1, gain, bias, 0);
+        const Var loss = sum(y * Var(u));
+        const auto recorded = tape.gradient(loss, {v, gain, bias}, create_graph);
+        const auto first = tape.gradient(loss, {v, gain, bias});
+        for (size_t k = 0; k < 3; ++k) CHECK(difference(first[k], recorded[k].value()) == "");
+        CHECK(all(equal(first[0], -INFINITY * u)).item<bool>());
+        CHECK(all(equal(first[1], INFINITY)).item<bool>());
+    };
+    on_every_isa([&] {
+        for (const DType dtype : {DType::f32, DType::f64})
+            for (const int kind : {0, 1, 2})
+                for (const int64_t n : {3, 17, 64}) check(kind, n, dtype);
+    });
+}
+
 TEST_CASE("gradients of rows whose variance vanishes have the same bits for any register") {
     const auto gradients = [](const Tensor& x, int kind) {
         Tape tape;

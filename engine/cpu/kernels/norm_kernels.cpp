@@ -99,7 +99,12 @@ MERCER_INLINE TwoSums<T> row_sums(const NormArgs& a, int64_t r, Vec<T> m, Vec<T>
                     store(load(dbias + i, count, T(0)) + gi, dbias + i, count);
                 }
             });
-        part.second += T(-0.0) * first_lane(s);  // NaN of s = ∞, as x̂ is beyond a row's end
+        if (const T scale = first_lane(s); scale == first_lane(infinity<T>())) {
+            part.second = T(0);  // lanes beyond a row's end made it NaN; infinities have no order
+            for (int64_t i = 0; i < size; ++i)
+                part.second += (kind == NormKind::group ? g[i] : g[i] * gain[from + i]) *
+                               ((x[i] - mean) * scale);
+        }
         if constexpr (kind == NormKind::group) {
             if (sums) dgain[channel] += part.second, dbias[channel] += part.first;
             part = {part.first * gain[channel], part.second * gain[channel]};
