@@ -29,6 +29,7 @@ void require_transpose(const char* operation, std::span<const Tensor> transpose,
             throw ShapeError(operation, names[i], " must have shape (", sizes[i], "), got ",
                              t.defined() ? to_string(t.shape()) : "none",
                              "; give all that csr_transpose returns, or none");
+        require_i64(operation, names[i], t);
     }
 }
 

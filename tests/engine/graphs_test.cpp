@@ -110,6 +110,11 @@ TEST_CASE("what is wrong with a sparse product is named") {
     says<ShapeError>("[sddmm] transposed_rows must have shape (3), got (2)", [&] {
         sddmm(at, columns, slice(x, 0, 0, 2), x, offsets, ids({0, 1}), order);
     });
+    says<DTypeError>("[spmm] transposed_offsets must be i64",
+                     [&] { spmm(at, columns, v, x, cast(offsets, DType::f64), rows, order); });
+    says<DTypeError>("[sddmm] transposed_order must be i64", [&] {
+        sddmm(at, columns, slice(x, 0, 0, 2), x, offsets, rows, cast(order, DType::i32));
+    });
     says<ValueError>("[csr_transpose] columns[0] = 5", [&] {
         csr_transpose(at, ids({5, 1, 2}), 3);
     });
