@@ -68,8 +68,12 @@ void run_demo(const DemoOptions& options) {
     Progress line(options.quiet);
     for (const MonthlySeries& series : chosen_series(options)) {
         const TraceScope scope(series.name);
+        const int64_t heads = usual_heads(series);
         const ComparisonOptions comparison{
-            .seed = options.seed, .heads = usual_heads(series), .fit = {.epochs = options.epochs}};
+            .seed = options.seed,
+            .heads = heads,
+            .fit = {.epochs = options.epochs},
+            .every = int64_t(attention_stride(size_t(heads), series.value.size()))};
         results.push_back(
             compare_models(series, comparison, [&](const std::string& what, double done, double) {
                 line.show(series.name + ": " + what, done);

@@ -25,7 +25,7 @@ double mean(const std::vector<double>& values) {
 }
 
 json attention_of(const ModelResult& m) {
-    const auto heads = size_t(m.weights.size(0)), n = size_t(m.weights.size(1));
+    const auto heads = size_t(m.weights.size(0)), n = size_t(m.weights.size(2));
     std::vector<std::string> names;
     for (size_t h = 0; h < heads; ++h) names.push_back("head " + std::to_string(h + 1));
     return pack_attention(m.weights.to_vector<float>(), heads, n, names);

@@ -146,22 +146,28 @@ void write_report(const std::filesystem::path& path, const json& data, Page page
     file.commit();
 }
 
+std::size_t attention_stride(std::size_t heads, std::size_t n, std::size_t max_cells) {
+    const auto kept = [n](std::size_t stride) { return (n + stride - 1) / stride; };
+    std::size_t stride = 1;
+    while (kept(stride) > 1 && heads * kept(stride) * kept(stride) > max_cells) {
+        ++stride;
+    }
+    return stride;
+}
+
 json pack_attention(std::span<const float> weights, std::size_t heads, std::size_t n,
                     const std::vector<std::string>& head_names, std::size_t max_cells) {
-    if (heads == 0 || n == 0 || weights.size() != heads * n * n || head_names.size() != heads) {
+    const std::size_t stride = attention_stride(heads, n, max_cells),
+                      size = (n + stride - 1) / stride;
+    const bool whole = weights.size() == heads * n * n;
+    if (heads == 0 || n == 0 || !(whole || weights.size() == heads * size * n) ||
+        head_names.size() != heads) {
         throw std::runtime_error("pack_attention: the sizes of the weights and names disagree");
     }
     const auto acceptable = [](float w) { return std::isfinite(w) && w >= 0.0F; };
     if (!std::ranges::all_of(weights, acceptable)) {
         throw std::runtime_error("pack_attention: a weight is negative or not finite");
     }
-    const auto kept = [n](std::size_t stride) { return (n + stride - 1) / stride; };
-    std::size_t stride = 1;
-    while (kept(stride) > 1 && heads * kept(stride) * kept(stride) > max_cells) {
-        ++stride;
-    }
-    const std::size_t size = kept(stride);
-
     json text = json::array();
     json row_max = json::array();
     std::vector<double> row(size);
@@ -170,7 +176,7 @@ json pack_attention(std::span<const float> weights, std::size_t heads, std::size
         levels.reserve(size * size);
         json maxima = json::array();
         for (std::size_t r = 0; r < size; ++r) {
-            const auto source = weights.subspan((h * n + r * stride) * n, n);
+            const auto source = weights.subspan((whole ? h * n + r * stride : h * size + r) * n, n);
             std::ranges::fill(row, 0.0);
             for (std::size_t c = 0; c < n; ++c) {
                 row[c / stride] += static_cast<double>(source[c]);

@@ -21,9 +21,12 @@ std::string render_report(const nlohmann::json& data, Page page = Page::report);
 void write_report(const std::filesystem::path& path, const nlohmann::json& data,
                   Page page = Page::report);
 
+/// The least s with heads × ⌈n/s⌉ × ⌈n/s⌉ ≤ `max_cells`, as far as there is one.
+std::size_t attention_stride(std::size_t heads, std::size_t n, std::size_t max_cells = 450'000);
+
 /// The `attention` entry of a model: `weights` holds, for each head, n rows of n weights
-/// (heads × n × n; row i: what observation i looks at). Where heads × n × n exceeds `max_cells`,
-/// every s-th row is kept and s neighbouring columns are summed, s the least that fits.
+/// (heads × n × n; row i: what observation i looks at). With s = attention_stride, every s-th row is
+/// kept and s neighbouring columns are summed; `weights` may hold the rows that are kept alone.
 /// Throws std::runtime_error where the sizes disagree or a weight is negative or not finite.
 nlohmann::json pack_attention(std::span<const float> weights, std::size_t heads, std::size_t n,
                               const std::vector<std::string>& head_names,

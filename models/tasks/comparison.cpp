@@ -71,9 +71,9 @@ struct Comparer {
                 if (progress)
                     progress(what, (order * options.seeds + k + (epoch + 1) / epochs) / all, loss);
             };
-            SeriesFit fit =
-                fit_series(result.series, result.split, options.heads, smoother,
-                           Key{options.seed + uint64_t(k)}.split(1), options.fit, report);
+            SeriesFit fit = fit_series(result.series, result.split, options.heads, smoother,
+                                       Key{options.seed + uint64_t(k)}.split(1), options.fit,
+                                       report, options.every);
             score(model, fit.prediction);
             if (k > 0) continue;
             model.parameters = fit.parameters;

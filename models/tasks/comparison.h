@@ -21,7 +21,7 @@ struct MERCER_API ModelResult {
         validation_rmse{};             // for each seed; one value where nothing is random
     std::vector<double> prediction{};  // of the first seed, for every point
     FitResult curves{};                // Transformers: of the first seed
-    Tensor weights{};                  // Transformers: [heads, n, n], of the first seed
+    Tensor weights{};                  // Transformers: [heads, ⌈n/every⌉, n], of the first seed
 
     double test_mean() const;
     double test_sd() const;  // with n − 1; 0 for a single value
@@ -47,6 +47,7 @@ struct ComparisonOptions {
     int seeds = 3;
     int64_t heads = 4;
     FitOptions fit{};
+    int64_t every = 1;  // weights are kept of each so-manieth month: of all, in memory n²
 };
 
 /// The heads that the reference used for the two built-in series: 8 for CO₂, 4 for the airline; 4

@@ -36,8 +36,9 @@ Var SeriesTransformer::forward(const Binding& at, const Var& x) const {
     return reshape(read_.forward(at, encoder_.forward(at, embed_.forward(at, x))), {x.size(0)});
 }
 
-Tensor SeriesTransformer::weights(const Tensor& x) const {
-    return encoder_.attention.weights({}, embed_.forward({}, x)).value();
+Tensor SeriesTransformer::weights(const Tensor& x, int64_t every) const {
+    const Var all = embed_.forward({}, x);
+    return encoder_.attention.weights({}, slice(all, 0, 0, x.size(0), every), all).value();
 }
 
 Parameters SeriesTransformer::parameters() {
@@ -72,7 +73,7 @@ double rmse(const std::vector<double>& value, const std::vector<double>& predict
 
 SeriesFit fit_series(const MonthlySeries& series, const Split& split, int64_t heads,
                      const SmootherOptions& smoother, Key key, const FitOptions& options,
-                     const Progress& progress) {
+                     const Progress& progress, int64_t every) {
     const Standard standard(pick(series.value, split.train));  // the training part's alone
     const auto targets = [&](const std::vector<int64_t>& part) -> Var {
         std::vector<float> values;
@@ -98,7 +99,7 @@ SeriesFit fit_series(const MonthlySeries& series, const Split& split, int64_t he
     result.curves = fit(parameters, evaluate, options, progress);
     result.prediction = model.forward({}, x).value().to_vector<double>();
     for (double& y : result.prediction) y = standard.mean + standard.deviation * y;
-    result.weights = model.weights(x.value());
+    result.weights = model.weights(x.value(), every);
     return result;
 }
 

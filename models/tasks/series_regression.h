@@ -23,8 +23,8 @@ public:
 
     /// [n, 3] to [n].
     Var forward(const Binding& at, const Var& x) const;
-    /// The attention weights of a trained model: [heads, n, n].
-    Tensor weights(const Tensor& x) const;
+    /// The attention weights of a trained model, of each `every`-th point: [heads, ⌈n/every⌉, n].
+    Tensor weights(const Tensor& x, int64_t every = 1) const;
     Parameters parameters();
 
 private:
@@ -43,13 +43,13 @@ MERCER_API double rmse(const std::vector<double>& value, const std::vector<doubl
 struct SeriesFit {
     FitResult curves;  // mean squares of the training and the validation part, standardised
     std::vector<double> prediction;  // for every point, in the series' unit
-    Tensor weights;                  // [heads, n, n]
+    Tensor weights;                  // [heads, ⌈n/every⌉, n]
     int64_t parameters = 0;
 };
 
 /// Trains one model. Values of the test part are not read at all.
 MERCER_API SeriesFit fit_series(const MonthlySeries& series, const Split& split, int64_t heads,
                                 const SmootherOptions& smoother, Key key, const FitOptions& options,
-                                const Progress& progress = {});
+                                const Progress& progress = {}, int64_t every = 1);
 
 }  // namespace mercer

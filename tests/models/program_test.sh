@@ -94,6 +94,15 @@ done
 expect 0 demo --data own.csv --epochs 2 --out own.html --quiet
 holds out "own (units): RMSE on 3 test months of 36"
 expect 2 demo --data own.csv --series co2
+python3 -c "
+print('month,value')
+for i in range(4000): print('%d-%02d,%r' % (1600 + i // 12, i % 12 + 1, i * 0.1 + i % 12))" >long.csv
+python3 - "$mercer" <<'CHECK' >out 2>err || fault "many months take memory in their square"
+import resource, subprocess, sys
+subprocess.run([sys.argv[1], *"demo --data long.csv --epochs 1 --out long.html --quiet".split()], check=True)
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
+assert peak < 700, f"{peak} MB"
+CHECK
 sed '5s/,.*/,oops/' own.csv >bad.csv
 expect 3 demo --data bad.csv; empty out
 holds err "bad.csv, line 5, column 2 (value): found “oops”, expected a number"

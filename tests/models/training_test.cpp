@@ -6,8 +6,10 @@
 
 #include "autograd/functions.h"
 #include "engine/error.h"
+#include "engine/memory.h"
 #include "engine/parallel.h"
 #include "models/tasks/comparison.h"
+#include "tests/support/bits.h"
 
 using namespace mercer;
 
@@ -49,6 +51,25 @@ TEST_CASE("the same seed gives the same bits, on any number of threads") {
     check_same(alone, train(series, 12));
     set_thread_count(before);
     CHECK(alone.prediction != train(series, 12, 2).prediction);
+}
+
+TEST_CASE("weights of each so-manieth month are those rows, and all that takes memory") {
+    MonthlySeries series;
+    for (int month = 0; month < 2400; ++month) {
+        series.time.push_back(1800 + (month + .5) / 12);
+        series.value.push_back(month + std::sin(month * .5236));
+    }
+    const auto fit = [&](int64_t every) {
+        return fit_series(series, random_split(series.size(), Key{5}), 4, {.kernel = rbf()}, Key{1},
+                          {.epochs = 1}, {}, every);
+    };
+    const SeriesFit all = fit(1);
+    reset_peak_memory();
+    const size_t before = memory_stats().live;
+    const SeriesFit some = fit(7);
+    CHECK(memory_stats().peak - before < 64 << 20);  // of all: 4 · 2400² floats, several times
+    CHECK(some.prediction == all.prediction);
+    CHECK(difference(some.weights, slice(all.weights, 1, 0, 2400, 7).contiguous()) == "");
 }
 
 TEST_CASE("test values influence nothing") {
