@@ -10,6 +10,7 @@
 #include "engine/cpu/gemm.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -72,19 +73,6 @@ void multiply_in_lanes(const GemmTable<T>& table, const Product<T>& x, int64_t t
     parallel_for(divide_up(x.m, rows), 1, [&](int64_t begin, int64_t end) {
         multiply(begin * rows, std::min(end * rows, x.m) - begin * rows);
     });
-}
-
-/// Summed in strands.
-template <class T>
-void multiply_in_strands(const GemmTable<T>& table, const Product<T>& x) {
-    T sums[lone_columns<T>];
-    T* const to = x.c.col == 1 ? x.c.data : sums;
-    if (to == sums && x.accumulate)
-        for (int64_t j = 0; j < x.n; ++j) sums[j] = x.c.data[j * x.c.col];
-    table.multiply_strands(x.n, x.k, x.a.data, x.a.col, x.b.data, x.b.row, to, x.accumulate);
-    if (to == sums)
-        for (int64_t j = 0; j < x.n; ++j) x.c.data[j * x.c.col] = sums[j];
-    finish(x);
 }
 
 /// Few rows of a, b where it is: read in long runs.
@@ -184,14 +172,18 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
         return finish(x);
     }
     if (x.order == Order::lanes) return multiply_in_lanes(table, x, threads);
-    if (x.order == Order::strands) return multiply_in_strands(table, x);
+    if (x.order == Order::strands) {
+        table.multiply_strands(x.n, x.k, x.a.data, x.a.col, x.b.data, x.b.row, x.c.data,
+                               x.accumulate);
+        return finish(x);
+    }
     if (threads == 1 && is_small<T>(x.m, x.n, x.k, x.a, x.b, x.c)) {
         multiply_small(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare, next);
         return finish(x);
     }
     const bool few = (x.m <= 2 || (x.m <= 16 && is_far<T>(table, x.n, x.k) &&
                                    in_place(table, x.n, x.b, x.spare))) &&
-                     x.b.col == 1 && x.c.col == 1;
+                     x.b.col == 1;
     if (few && threads == 1 && in_place(table, x.n, x.b, x.spare) &&
         (x.a.col == 1 || x.a.row == 1) && x.n * x.k * int64_t(sizeof(T)) <= caches().l2 / 2) {
         multiply_in_place(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare);
@@ -242,6 +234,23 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
     parallel_each(threads, 1, [&](int64_t i) { Member<T>(shared, i).run(); });
 }
 
+/// The same by whom the environment says, where c's columns may lie apart.
+template <class T>
+void multiply_entry(const GemmTable<T>& table, Product<T> x, int64_t threads,
+                    const T* const* next = nullptr) {
+    const MatrixView<T> c = x.c;
+    const auto multiply = [&](MatrixView<T> to) {
+        x.c = to;
+        if (!gemm_by_openblas()) return multiply_product(table, x, threads, next);
+        gemm_openblas<T>(x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate);
+        finish(x);
+    };
+    if (c.col == 1 || x.n == 1 || x.order == Order::lanes)
+        multiply(c);
+    else
+        beside(x.m, x.n, c, x.accumulate, multiply);
+}
+
 }  // namespace
 
 template <class T>
@@ -290,20 +299,12 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
         x.c.data += c_offset ? c_offset[at] : 0;
         return x;
     };
-    if (gemm_by_openblas()) {
-        for (int64_t at = 0; at < batch; ++at) {
-            const Product<T> x = entry(at);
-            gemm_openblas<T>(x.m, x.n, x.k, x.a, x.b, x.c, accumulate);
-            finish(x);
-        }
-        return;
-    }
     // Estimated time in ns, on the slow side of 50 flops (or 5 elements of c) per ns.
     const double lanes = double(table.lanes) / 16 * 50;
     const double item = double(m) * double(n) * (2.0 * double(k) / lanes + 0.2) + 100;
     constexpr double worth = 20000;  // what a thread should have to do
     const int64_t threads =
-        item * double(batch) < 2 * worth
+        item * double(batch) < 2 * worth || gemm_by_openblas()
             ? 1
             : std::clamp<int64_t>(int64_t(item * double(batch) / worth), 1, thread_count());
     // What the entry to come reads of an operand, if that is one run and another than this one's.
@@ -321,11 +322,11 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
             for (; begin < end; ++begin) {
                 const T* const next[] = {coming(all.a, all.m, k, a_offset, begin),
                                          coming(all.b, k, all.n, b_offset, begin)};
-                multiply_product(table, entry(begin), 1, next);
+                multiply_entry(table, entry(begin), 1, next);
             }
         });
     }
-    for (int64_t at = 0; at < batch; ++at) multiply_product(table, entry(at), threads);
+    for (int64_t at = 0; at < batch; ++at) multiply_entry(table, entry(at), threads);
 }
 
 template <class T>
@@ -336,14 +337,8 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
     if (!after.any() && !gemm_by_openblas()) {
         const GemmTable<T>& table = gemm_kernels<T>();
         if (order == Order::by_shape) order = order_by_shape(m, n, k, a, b);
-        if (order == Order::strands) {
-            if (m == 1 && c.col == 1)
-                return table.multiply_strands(n, k, a.data, a.col, b.data, b.row, c.data,
-                                              accumulate);
-            if (n == 1 && c.row == 1)
-                return table.multiply_strands(m, k, b.data, b.row, a.data, a.col, c.data,
-                                              accumulate);
-        } else if (order == Order::lanes) {
+        const auto turned = [](const auto& x) { return MatrixView{x.data, x.col, x.row}; };
+        if (order == Order::lanes) {
             const bool dots = a.col == 1 && b.row == 1 && is_near<T>(m * n, k);
             if (dots && m == 1)
                 return table.multiply_lanes(n, 1, k, b.data, b.col, a.data, c.data, c.col, 0,
@@ -351,15 +346,12 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
             if (dots && n == 1)
                 return table.multiply_lanes(m, 1, k, a.data, a.row, b.data, c.data, c.row, 0,
                                             accumulate);
-        } else if (n > 1) {
-            if (is_small<T>(m, n, k, a, b, c))
-                return multiply_small(table, m, n, k, a, b, c, accumulate);
-        } else {
-            // A column: cᵀ = bᵀaᵀ.
-            const MatrixView<const T> at{a.data, a.col, a.row}, bt{b.data, b.col, b.row};
-            const MatrixView<T> ct{c.data, c.col, c.row};
-            if (is_small<T>(n, m, k, bt, at, ct))
-                return multiply_small(table, n, m, k, bt, at, ct, accumulate);
+        } else if (n == 1 && m > 1) {  // a column: cᵀ = bᵀaᵀ
+            return gemm<T>(1, m, k, turned(b), turned(a), turned(c), accumulate, after, order);
+        } else if (order == Order::strands && c.col == 1) {
+            return table.multiply_strands(n, k, a.data, a.col, b.data, b.row, c.data, accumulate);
+        } else if (order == Order::chain && is_small<T>(m, n, k, a, b, c)) {
+            return multiply_small(table, m, n, k, a, b, c, accumulate);
         }
     }
     gemm_batched<T>(1, m, n, k, a, nullptr, b, nullptr, c, nullptr, accumulate, after, order);

@@ -6,7 +6,6 @@
 
 #include "engine/cancel.h"
 #include "engine/cpu/gemm_plan.h"
-#include "engine/scratch.h"
 #include "engine/wait.h"
 
 namespace mercer::cpu {
@@ -207,7 +206,7 @@ private:
             block.a = plan_.a_once ? strips_ + p * x_.m : strips_;
             if (!plan_.a_once) pack_rows(i, m, p, strips_);
         }
-        block.b_row = x_.b.row, block.c_row = x_.c.row, block.c_col = x_.c.col;
+        block.b_row = x_.b.row, block.c_row = x_.c.row;
         T* const c = x_.c.data + i * x_.c.row;
         const bool last = p + plan_.kc >= x_.k;
         if (from < plan_.packed_from) {
@@ -216,7 +215,7 @@ private:
             block.rows_outer = block.k == x_.k || plan_.strip < t_.mr;
             block.b_end = last && s_.b_end ? s_.b_end + from : nullptr;
             block.b = x_.b.data + p * x_.b.row + from;
-            block.c = c + from * x_.c.col;
+            block.c = c + from;
             if (!last && x_.b.row <= 2 * t_.nr) {  // dense rows, met by few of a: on to the next
                 const int64_t tiles = divide_up(m, plan_.strip) * divide_up(block.n, t_.nr),
                               each = block.k / t_.steps * line<T>;
@@ -240,7 +239,7 @@ private:
         block.b_packed = true;
         block.rows_outer = false;
         if (plan_.long_rows) {
-            block.c = c + from * x_.c.col;
+            block.c = c + from;
             return multiply_long_rows(block, now, next, p);
         }
         const int64_t first = std::max<int64_t>(0, from - plan_.packed_from) / t_.nr;
@@ -259,7 +258,7 @@ private:
             const int64_t j = plan_.packed_from + panel * t_.nr;
             block.n = std::min<int64_t>(t_.nr, x_.n - j);
             block.b = copied ? place_of(panel, p) : panel_at(panel, p);
-            block.c = c + j * x_.c.col;
+            block.c = c + j;
             block.ahead[0] = {};
             block.copy = {};
             const int64_t after = first + (start + step + 1) % count;

@@ -3,11 +3,10 @@
 #include <climits>
 #include <mutex>
 
-#include "engine/cpu/gemm.h"
+#include "engine/cpu/gemm_plan.h"
 #include "engine/cpu/instantiate.h"
 #include "engine/cpu/openblas.h"
 #include "engine/error.h"
-#include "engine/scratch.h"
 
 namespace mercer::cpu {
 namespace {
@@ -27,7 +26,6 @@ struct Operand {
             for (int64_t i = 0; i < rows; ++i)
                 for (int64_t j = 0; j < columns; ++j)
                     copy[i * columns + j] = x.data[i * x.row + j * x.col];
-            x = {copy, columns, 1};
             data = copy, form = 111, step = int(std::max<int64_t>(1, columns));
             return;
         }
@@ -46,24 +44,22 @@ void gemm_openblas(int64_t m, int64_t n, int64_t k, MatrixView<const T> a, Matri
     if (std::max({m, n, k}) > INT_MAX)
         throw ValueError("matmul", "MERCER_GEMM=openblas takes sizes below 2^31, got m ", m, ", n ",
                          n, ", k ", k);
-    Scratch scratch;
-    const bool in_place = c.col == 1 && c.row >= n && c.row <= INT_MAX;
-    const MatrixView<T> to = in_place ? c : MatrixView<T>{scratch.take<T>(m * n), n, 1};
-    const auto each = [&](auto f) {
-        for (int64_t i = 0; i < m; ++i)
-            for (int64_t j = 0; j < n; ++j) f(c.data[i * c.row + j * c.col], to.data[i * n + j]);
-    };
-    if (!in_place && accumulate) each([](T& from, T& copy) { copy = from; });
-    if (k == 0) {
-        if (!accumulate)
-            for (int64_t i = 0; i < m; ++i) std::fill_n(to.data + i * to.row, n, T(0));
-    } else {
+    const auto multiply = [&](MatrixView<T> to) {
+        if (k == 0) {
+            if (!accumulate)
+                for (int64_t i = 0; i < m; ++i) std::fill_n(to.data + i * to.row, n, T(0));
+            return;
+        }
+        Scratch scratch;
         const Operand<T> l(scratch, a, m, k), r(scratch, b, k, n);
         const std::lock_guard lock(openblas::guard());
         openblas::gemm(T{})(101, l.form, r.form, int(m), int(n), int(k), T(1), l.data, l.step,
                             r.data, r.step, T(accumulate), to.data, int(to.row));
-    }
-    if (!in_place) each([](T& into, T& copy) { into = copy; });
+    };
+    if (c.col == 1 && c.row >= n && c.row <= INT_MAX)
+        multiply(c);
+    else
+        beside(m, n, c, accumulate, multiply);
 }
 
 MERCER_F32_F64(gemm_openblas)

@@ -33,7 +33,7 @@ void multiply_panel(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k, 
     block.m = m, block.n = n, block.k = k, block.accumulate = accumulate;
     block.a_packed = block.b_packed = true;
     block.a = a, block.b = b, block.b_row = panel_width(table, n);
-    block.c = c, block.c_row = c_row, block.c_col = 1;
+    block.c = c, block.c_row = c_row;
     table.multiply(block);
 }
 

@@ -7,6 +7,7 @@
 
 #include "engine/cpu/caches.h"
 #include "engine/cpu/gemm.h"
+#include "engine/scratch.h"
 
 namespace mercer::cpu {
 
@@ -54,11 +55,24 @@ Product<T> part(const Product<T>& x, int64_t i, int64_t m, int64_t j, int64_t n)
     return y;
 }
 
+/// f of a c whose columns lie together, beside c's place; `read`: it begins with what c holds.
+template <class T, class F>
+void beside(int64_t m, int64_t n, const MatrixView<T>& c, bool read, F f) {
+    Scratch scratch;
+    T* const made = scratch.take<T>(m * n);
+    const auto each = [&](auto copy) {
+        for (int64_t i = 0; i < m; ++i)
+            for (int64_t j = 0; j < n; ++j) copy(c.data[i * c.row + j * c.col], made[i * n + j]);
+    };
+    if (read) each([](T& from, T& to) { to = from; });
+    f(MatrixView<T>{made, n, 1});
+    each([](T& to, T& from) { to = from; });
+}
+
 /// Whether c goes past the caches, if it is large: it need not be read, and is not read again soon.
 template <class T>
 bool streams(const Product<T>& x, bool large) {
-    return large && !x.accumulate && !x.after && x.c.col == 1 &&
-           reinterpret_cast<uintptr_t>(x.c.data) % 64 == 0 &&
+    return large && !x.accumulate && !x.after && reinterpret_cast<uintptr_t>(x.c.data) % 64 == 0 &&
            x.c.row * int64_t(sizeof(T)) % 64 == 0;
 }
 

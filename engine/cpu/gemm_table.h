@@ -76,7 +76,7 @@ struct GemmBlock {
     int64_t b_depth;  // of a packed b, of which rows [b_first, b_first + k) are used; 0: it has k
     int64_t b_first;
     T* c;
-    int64_t c_row, c_col;
+    int64_t c_row;
     /// c goes past the caches: nothing is accumulated, rows are contiguous and begin at a line.
     bool stream;
     GemmAhead<T> ahead[2];  // the first not with a copy, which fetches its own rows
@@ -121,9 +121,6 @@ struct GemmTable {
     /// The same, for an a from beyond L2.
     void (*multiply_lanes_far)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row,
                                const T* b, T* c, int64_t c_row, int64_t c_col, bool accumulate);
-    /// c(1×n) (+)= a(1×k)·b(k×n), each element summed in strands; b's and c's columns contiguous.
-    void (*multiply_strands)(int64_t n, int64_t k, const T* a, int64_t a_col, const T* b,
-                             int64_t b_row, T* c, bool accumulate);
     /// b(k×n), element (p, j) at b[p·row + j·col], to `out`: n·k elements, k rounded up to sum_lanes.
     void (*pack_lanes)(int64_t n, int64_t k, const T* b, int64_t row, int64_t col, T* out);
     /// Strips of rows of a(m×k), element (i, p) at a[i·row + p·col], to `out`: m·k elements.
@@ -131,6 +128,9 @@ struct GemmTable {
     /// Panels of columns of b(k×n), element (p, j) at b[p·row + j·col], to `out`: n·k elements, n
     /// rounded up to whole registers. The panel of column j (a multiple of nr) begins at out + j·k.
     void (*pack_columns)(int64_t n, int64_t k, const T* b, int64_t row, int64_t col, T* out);
+    /// c(1×n) (+)= a(1×k)·b(k×n), each element summed in strands; b's and c's columns contiguous.
+    void (*multiply_strands)(int64_t n, int64_t k, const T* a, int64_t a_col, const T* b,
+                             int64_t b_row, T* c, bool accumulate);
 };
 
 }  // namespace mercer::cpu

@@ -31,7 +31,7 @@ int64_t lu_unit(int64_t m, int64_t n, T* a, int64_t row, int64_t* pivots) {
         factor_kernels<T>().negate(k * apart, turned);
         GemmBlock<T> block{};
         block.m = below - k, block.n = rest, block.k = k, block.accumulate = true;
-        block.a = turned + k, block.a_row = block.c_col = 1, block.a_col = apart;
+        block.a = turned + k, block.a_row = 1, block.a_col = apart;
         block.b = here + k, block.c = here + k * (n + 1), block.b_row = block.c_row = n;
         gemm_kernels<T>().multiply(block);
     }

@@ -69,7 +69,7 @@ void multiply(const Product<T>& x, int64_t b_row = 0) {
     block.a_packed = x.a_packed, block.b_packed = b_row == 0;
     block.a = x.a, block.a_row = x.a_row, block.a_col = x.a_col;
     block.b = x.b, block.b_row = b_row, block.b_depth = x.b_depth, block.b_first = x.b_first;
-    block.c = x.c, block.c_row = x.c_row, block.c_col = 1;
+    block.c = x.c, block.c_row = x.c_row;
     if (x.ahead) x.ahead->give(block, gemm);
     gemm.multiply(block);
 }

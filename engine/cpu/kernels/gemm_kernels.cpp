@@ -61,9 +61,9 @@ class Tiles {
 public:
     explicit Tiles(const GemmBlock<T>& block) : x_(block), copies_(block.copy.rows) {
         const bool interleaved = x_.a_packed || x_.a_row == 1;
-        kinds_ = x_.a_packed && x_.b_packed ? micros<T>.packed
-                 : interleaved              ? micros<T>.interleaved
-                                            : micros<T>.rowwise;
+        kinds_ = x_.a_packed && x_.b_packed ? micros<T, Packed>.of
+                 : interleaved              ? micros<T, Interleaved>.of
+                                            : micros<T, Rowwise>.of;
         tile_.k = x_.k;
         tile_.a_stride = interleaved ? x_.a_col : x_.a_row;
         tile_.accumulate = x_.accumulate;
@@ -73,14 +73,13 @@ public:
     /// The panel of b at column j is next.
     void panel(int64_t j) {
         const int vectors = panel_vectors<T>(x_.n - j), width = vectors * lanes<T>;
-        columns_ = x_.n - j < width ? int(x_.n - j) : width;
         vectors_ = vectors;
         tile_.b = x_.b_packed ? x_.b + j * (x_.b_depth ? x_.b_depth : x_.k) + x_.b_first * width
                               : x_.b + j;
         tile_.b_row = x_.b_packed ? width : x_.b_row;
         tile_.b_end = x_.b_end && !x_.b_packed ? x_.b_end + j : nullptr;
-        tile_.last = columns_ - (vectors - 1) * lanes<T>;
-        c_ = x_.c + j * x_.c_col;
+        tile_.last = int(x_.n - j < width ? x_.n - j : width) - (vectors - 1) * lanes<T>;
+        c_ = x_.c + j;
     }
     /// Rows i … times that panel; `next`: the tile of c that comes after.
     void run(int64_t i, int rows, const T* next) {
@@ -93,11 +92,7 @@ public:
         for (int f = 0; f < 2; ++f) fetch_[f].take(c, tile_.ahead[f], tile_.ahead_step[f]);
         tile_.copies = copies_;
         if (copies_ > 0) copy();
-        const Micro<T> micro = kinds_[rows - 1][vectors_ - 1];
-        if (x_.c_col == 1)
-            micro(tile_);
-        else
-            through_copy(micro, rows, c);
+        kinds_[rows - 1][vectors_ - 1](tile_);
     }
     /// Copies what tiles had no time for.
     void finish() {
@@ -138,28 +133,13 @@ private:
             }
         }
     }
-    /// Where c's columns are strided.
-    void through_copy(Micro<T> micro, int rows, T* c) {
-        T copy[tile_rows * tile_columns<T>];
-        tile_.c = copy;
-        tile_.next = copy;
-        tile_.c_row = tile_.next_row = tile_columns<T>;
-        if (x_.accumulate)
-            for (int r = 0; r < rows; ++r)
-                for (int s = 0; s < columns_; ++s)
-                    copy[r * tile_.c_row + s] = c[r * x_.c_row + s * x_.c_col];
-        micro(tile_);
-        for (int r = 0; r < rows; ++r)
-            for (int s = 0; s < columns_; ++s)
-                c[r * x_.c_row + s * x_.c_col] = copy[r * tile_.c_row + s];
-    }
 
     const GemmBlock<T>& x_;
     const Micro<T> (*kinds_)[tile_vectors];
     Tile<T> tile_{};
     Fetch<T> fetch_[2];
     T* c_ = nullptr;
-    int columns_ = 0, vectors_ = 0;
+    int vectors_ = 0;
     int64_t copies_;  // rows of the other panel still to copy
 };
 
@@ -169,7 +149,7 @@ void multiply(const GemmBlock<T>& x) {
     const int most =
         x.a_packed ? tile_rows : cpu::rows_in_place(tile_rows, x.a_row * int64_t(sizeof(T)));
     Tiles<T> tiles(x);
-    const auto c = [&](int64_t i, int64_t j) { return x.c + i * x.c_row + j * x.c_col; };
+    const auto c = [&](int64_t i, int64_t j) { return x.c + i * x.c_row + j; };
     int rows;
     if (x.rows_outer)
         for (int64_t i = 0; i < x.m; i += rows) {
@@ -193,20 +173,10 @@ void multiply(const GemmBlock<T>& x) {
 
 template <class T>
 constexpr cpu::GemmTable<T> table = {
-    tile_rows,
-    tile_columns<T>,
-    lanes<T>,
-    steps,
-    multiply<T>,
-    multiply_small<T>,
-    multiply_rows<T>,
-    multiply_strips<T>,
-    multiply_lanes<T>,
-    multiply_lanes_far<T>,
-    multiply_strands<T>,
-    pack_lanes<T>,
-    pack_rows<T>,
-    pack_columns<T>,
+    tile_rows,         tile_columns<T>,       lanes<T>,         steps,
+    multiply<T>,       multiply_small<T>,     multiply_rows<T>, multiply_strips<T>,
+    multiply_lanes<T>, multiply_lanes_far<T>, pack_lanes<T>,    pack_rows<T>,
+    pack_columns<T>,   multiply_strands<T>,
 };
 
 }  // namespace

@@ -73,7 +73,7 @@ void micro(const Tile<T>& tile) {
         __builtin_prefetch(ahead0 + line_elements, 0, 2);
         if (copies > 0) {
             --copies;
-            if constexpr (tile_columns<T> > line_elements)  // in a third line, if unaligned
+            if constexpr (tile_columns < T >> line_elements)  // in a third line, if unaligned
                 __builtin_prefetch(ahead0 + tile_columns<T> - 1, 0, 2);
             MERCER_UNROLL for (int j = 0; j < tile_vectors; ++j) {
                 V::load(from + j * w).store(to + j * w);
@@ -91,23 +91,10 @@ void micro(const Tile<T>& tile) {
     sums.end(c, c_row, last, stream);
 }
 
-template <class T>
-struct Micros {
-    Micro<T> packed[tile_rows][tile_vectors] = {};
-    Micro<T> interleaved[tile_rows][tile_vectors] = {};
-    Micro<T> rowwise[tile_rows][tile_vectors] = {};
-    constexpr Micros() {
-        for_each_size<tile_rows>([this]<int rows>() {
-            for_each_size<tile_vectors>([this]<int vectors>() {
-                packed[rows - 1][vectors - 1] = micro<T, rows, vectors, Packed>;
-                interleaved[rows - 1][vectors - 1] = micro<T, rows, vectors, Interleaved>;
-                rowwise[rows - 1][vectors - 1] = micro<T, rows, vectors, Rowwise>;
-            });
-        });
-    }
-};
-template <class T>
-constexpr Micros<T> micros;
+template <class T, template <class, int, int> class Where>
+constexpr auto micros = grid<tile_rows, tile_vectors>([]<int rows, int vectors> {
+    return micro<T, rows, vectors, Where>;
+});
 
 }  // namespace
 }  // namespace mercer::MERCER_ISA

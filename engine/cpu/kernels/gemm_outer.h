@@ -25,17 +25,9 @@ int64_t multiply_outer(const cpu::GemmSmall<T>& x) {
 }
 
 template <class T>
-struct Outers {
-    int64_t (*of_steps[cpu::outer_steps][2])(const cpu::GemmSmall<T>& x) = {};
-    constexpr Outers() {
-        for_each_size<cpu::outer_steps>([this]<int k>() {
-            of_steps[k - 1][0] = multiply_outer<T, k, false>;
-            of_steps[k - 1][1] = multiply_outer<T, k, true>;
-        });
-    }
-};
-template <class T>
-constexpr Outers<T> outers;
+constexpr auto outers = grid<cpu::outer_steps, 2>([]<int k, int kind> {
+    return multiply_outer<T, k, kind == 2>;
+});
 
 }  // namespace
 }  // namespace mercer::MERCER_ISA

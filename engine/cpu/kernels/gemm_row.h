@@ -52,19 +52,12 @@ void add_rows(int64_t n, const T* a, int64_t a_row, int64_t a_col, const T* b, i
 }
 
 template <class T, int rows, int most>
-struct Depths {
-    decltype(&add_rows<T, rows, 1>) kinds[most] = {};
-    constexpr Depths() {
-        for_each_size<most>([this]<int depth>() { kinds[depth - 1] = add_rows<T, rows, depth>; });
-    }
-};
-
-template <class T, int rows, int most>
 void multiply_some(int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col, const T* b,
                    int64_t b_row, T* c, int64_t c_row, bool accumulate) {
-    static constexpr Depths<T, rows, most> all;
+    static constexpr auto all =
+        grid<1, most>([]<int, int depth> { return add_rows<T, rows, depth>; });
     for (int64_t p = 0; p < k; p += most)
-        all.kinds[(k - p < most ? k - p : most) - 1](n, a + p * a_col, a_row, a_col, b + p * b_row,
+        all.of[0][(k - p < most ? k - p : most) - 1](n, a + p * a_col, a_row, a_col, b + p * b_row,
                                                      b_row, c, c_row, accumulate || p > 0);
 }
 
@@ -104,17 +97,10 @@ void add_strip(int64_t n, int64_t depth, const T* a, const T* b, int64_t b_row, 
                              n - j < w ? int(n - j) : w);
 }
 template <class T>
-struct Strips {
-    decltype(&add_strip<T, 1>) kinds[tile_rows] = {};
-    constexpr Strips() {
-        for_each_size<tile_rows>([this]<int rows>() { kinds[rows - 1] = add_strip<T, rows>; });
-    }
-};
-
-template <class T>
 void multiply_strips(int64_t m, int64_t n, int64_t k, const T* strips, const T* b, int64_t b_row,
                      const T* b_end, T* c, int64_t c_row, bool accumulate) {
-    static constexpr Strips<T> all;
+    static constexpr auto all =
+        grid<1, tile_rows>([]<int, int rows> { return add_strip<T, rows>; });
     // Of c's way in and out, and how many runs of b memory gives at once, one weighs more than the other.
     const int64_t depth = m <= 8 ? 8 : 16;
     constexpr int64_t some = 4 * tile_columns<T>;
@@ -122,7 +108,7 @@ void multiply_strips(int64_t m, int64_t n, int64_t k, const T* strips, const T* 
         for (int64_t j = 0; j < n; j += some)
             for (int64_t i = 0; i < m;) {
                 const int rows = cpu::strip_rows(tile_rows, m - i);
-                all.kinds[rows - 1](n - j < some ? n - j : some, steps, strips + i * k + p * rows,
+                all.of[0][rows - 1](n - j < some ? n - j : some, steps, strips + i * k + p * rows,
                                     from + j, b_row, c + i * c_row + j, c_row, accumulate || p > 0);
                 i += rows;
             }

@@ -70,31 +70,21 @@ void small_tile(const Operands<T>& tile) {
     sums.end(c, c_row, last, stream);
 }
 
-template <class T>
-struct Smalls {
-    Small<T> rowwise[narrow_rows][most_across] = {};
-    Small<T> interleaved[narrow_rows][most_across] = {};
-    constexpr Smalls() {
-        for_each_size<narrow_rows>([this]<int rows>() {
-            for_each_size<across(rows)>([this]<int vectors>() {
-                rowwise[rows - 1][vectors - 1] = small_tile<T, rows, vectors, Rowwise>;
-                interleaved[rows - 1][vectors - 1] = small_tile<T, rows, vectors, Interleaved>;
-            });
-        });
-    }
-};
-template <class T>
-constexpr Smalls<T> smalls;
+template <class T, template <class, int, int> class Where>
+constexpr auto smalls = grid<narrow_rows, most_across>([]<int rows, int vectors>() -> Small<T> {
+    if constexpr (vectors <= across(rows)) return small_tile<T, rows, vectors, Where>;
+    return nullptr;
+});
 
 template <class T>
 void multiply_small(const cpu::GemmSmall<T>& x) {
     int64_t i = 0;
-    if (x.outer) i = outers<T>.of_steps[x.k - 1][x.accumulate](x);
+    if (x.outer) i = outers<T>.of[x.k - 1][x.accumulate](x);
     if (i == x.m) return;
     constexpr int w = lanes<T>;
     constexpr int64_t line = 64 / sizeof(T);
     const bool interleaved = x.a_col != 1;
-    const auto& kinds = interleaved ? smalls<T>.interleaved : smalls<T>.rowwise;
+    const auto& kinds = (interleaved ? smalls<T, Interleaved> : smalls<T, Rowwise>).of;
     Operands<T> tile;
     tile.k = x.k;
     tile.a_stride = interleaved ? x.a_col : x.a_row;

@@ -22,12 +22,12 @@ void strand_columns(int64_t k, const T* a, int64_t a_col, const T* b, int64_t b_
     V sum[sum_strands][vectors];
     MERCER_UNROLL for (int s = 0; s < sum_strands; ++s)
         MERCER_UNROLL for (int v = 0; v < vectors; ++v) sum[s][v] = V(T(0));
+    const auto load = [&](const T* from, int v) MERCER_STEP {
+        return whole || v * w < end ? V::load(from + v * w) : V::load(from + end, last, T(0));
+    };
     const auto step = [&](int s) MERCER_STEP {
         const V av(*a);
-        MERCER_UNROLL for (int v = 0; v < vectors; ++v) {
-            const V bv = whole || v * w < end ? V::load(b + v * w) : V::load(b + end, last, T(0));
-            sum[s][v] = fma(av, bv, sum[s][v]);
-        }
+        MERCER_UNROLL for (int v = 0; v < vectors; ++v) sum[s][v] = fma(av, load(b, v), sum[s][v]);
         a += a_col, b += b_row;
     };
     for (; k >= sum_strands; k -= sum_strands)
@@ -37,13 +37,8 @@ void strand_columns(int64_t k, const T* a, int64_t a_col, const T* b, int64_t b_
         MERCER_UNROLL for (int s = 0; s < h; ++s) MERCER_UNROLL for (int v = 0; v < vectors; ++v)
             sum[s][v] = sum[s][v] + sum[s + h][v];
     MERCER_UNROLL for (int v = 0; v < vectors; ++v) {
-        T* const to = c + v * w;
-        if (whole || v * w < end) {
-            (accumulate ? V::load(to) + sum[0][v] : sum[0][v]).store(to);
-        } else {
-            if (accumulate) sum[0][v] = V::load(to, last, T(0)) + sum[0][v];
-            sum[0][v].store(to, last);
-        }
+        const V x = accumulate ? load(c, v) + sum[0][v] : sum[0][v];
+        whole || v* w < end ? x.store(c + v * w) : x.store(c + v * w, last);
     }
 }
 

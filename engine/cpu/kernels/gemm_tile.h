@@ -18,11 +18,22 @@ constexpr int tile_rows = 8, tile_vectors = 3, steps = 2;
 constexpr int tile_rows = 4, tile_vectors = 3, steps = 1;
 #endif
 
-/// f.template operator()<i>() for i = n, n − 1, … 1: tables of tiles by their rows and registers.
-template <int n, class F>
-constexpr void for_each_size(F f) {
-    f.template operator()<n>();
-    if constexpr (n > 1) for_each_size<n - 1>(f);
+/// of[r − 1][c − 1] = f.template operator()<r, c>(): tiles by their rows and registers.
+template <class Tile, int rows, int columns>
+struct Grid {
+    Tile of[rows][columns];
+};
+template <int rows, int columns, class F>
+constexpr auto grid(F f) {
+    Grid<decltype(f.template operator()<1, 1>()), rows, columns> all{};
+    const auto row = [&]<int r, int... c>(std::integer_sequence<int, c...>) {
+        ((all.of[r][c] = f.template operator()<r + 1, c + 1>()), ...);
+    };
+    [&]<int... r>(std::integer_sequence<int, r...>) {
+        (row.template operator()<r>(std::make_integer_sequence<int, columns>()), ...);
+    }
+    (std::make_integer_sequence<int, rows>());
+    return all;
 }
 
 template <class T>
