@@ -194,6 +194,20 @@ TEST_CASE_TEMPLATE("gemm: a row's bits do not depend on how many there are", T, 
     CHECK(same_bits(d.memory, c.memory));
 }
 
+TEST_CASE_TEMPLATE("gemm: last columns that share registers", T, float, double) {
+    constexpr int64_t line = 64 / sizeof(T);
+    uint64_t seed = 700;
+    for (int64_t lines : {2, 3, 4, 5})
+        for (int64_t more = 1; more <= line / 2 + 1; ++more)
+            for (int64_t m : {9, 10, 12, 13, 17, 19, 24, 33})
+                for (int64_t k : {9, 31, 40, 67}) {
+                    ++seed;
+                    check<T>(m, lines * line + more, k, Layout(seed % layouts),
+                             seed % 2 ? Layout::rows : Layout::padded_rows,
+                             seed % 4 ? Layout::rows : Layout::padded_rows, seed % 7 == 0, seed);
+                }
+}
+
 TEST_CASE_TEMPLATE("gemm: k across several blocks", T, float, double) {
     for (int64_t k : {1000, 1031, 2500})
         for (Layout l : {Layout::rows, Layout::columns}) {

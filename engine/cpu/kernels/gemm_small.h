@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/cpu/kernels/gemm_outer.h"
+#include "engine/cpu/kernels/gemm_shared.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
@@ -106,9 +107,15 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
         run[0] = next[0] || !others ? x.m * x.k : 0, run[1] = next[1] ? x.k * x.n : 0;
         each = ((run[0] + run[1]) / (tiles * turns * line) + 1) * line * turns;
     }
+    const int share = each ? 0 : shares(x, most), together = shared_rows(share);
     while (i < x.m) {
-        const int rows =
-            x.brief && x.m - i > brief_rows ? brief_rows : cpu::strip_rows(most, x.m - i);
+        if (share && x.m - i < together && 2 * (x.m - i) > together)
+            i = x.m - together;  // some rows once more
+        const int64_t ends = x.m - i;
+        const bool shared = share && ends >= together;
+        const int rows = shared                         ? together
+                         : x.brief && ends > brief_rows ? brief_rows
+                                                        : cpu::strip_rows(most, ends);
         const int64_t width = across(rows) * w;
         tile.a = x.a + i * x.a_row;
         if (each && !others) next[0] = tile.a + x.ahead, run[0] = rows * x.k;
@@ -128,6 +135,13 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
                 tile.ahead_turn = run[f] > 0 ? each / (x.k / steps) : 0;
                 if (run[f] > 0) next[f] += each, run[f] -= each;
             }
+            if constexpr (MERCER_SIMD == MERCER_SIMD_AVX512)
+                if (shared && left < 3 * w) {
+                    tile.last = int(left % w);
+                    (interleaved ? shared_tiles<T, Interleaved> : shared_tiles<T, Rowwise>)
+                        .of[share / 4][left / w - 1](tile);
+                    break;
+                }
             kinds[rows - 1][vectors - 1](tile);
         }
         i += rows;
