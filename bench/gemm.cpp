@@ -92,7 +92,8 @@ void against_openblas(benchmark::State& state, const Sweep& s) {
 
 void add_sweep() {
     std::vector<Sweep> shapes;
-    for (int64_t n : {16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1000, 1024, 2048, 4096})
+    for (int64_t n : {16,  20,  24,  32,  33,  48,  50,  64,   65,   84,   96,
+                      100, 128, 192, 256, 384, 512, 768, 1000, 1024, 2048, 4096})
         shapes.push_back({n, n, n});
     for (const char* form : {"NT", "TN"})
         for (int64_t n : {64, 256, 1024}) shapes.push_back({n, n, n, form});
@@ -103,7 +104,7 @@ void add_sweep() {
             shapes.push_back({n, n, thin});
             shapes.push_back({n, n, thin, "TN"});
         }
-    for (int64_t n : {64, 96, 128, 192, 256, 1024, 4096}) {
+    for (int64_t n : {16, 32, 64, 96, 128, 192, 256, 1024, 4096}) {
         shapes.push_back({1, n, n});
         shapes.push_back({n, 1, n});
         shapes.push_back({1, n, n, "NT"});

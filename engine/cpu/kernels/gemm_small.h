@@ -109,7 +109,7 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
     }
     const int share = each ? 0 : shares(x, most), together = shared_rows(share);
     while (i < x.m) {
-        if (share && x.m - i < together && 2 * (x.m - i) > together)
+        if (share && x.m - i < together && 4 * (x.m - i) > 3 * together)
             i = x.m - together;  // some rows once more
         const int64_t ends = x.m - i;
         const bool shared = share && ends >= together;
