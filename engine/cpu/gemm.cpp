@@ -32,15 +32,11 @@ template <class T>
 void finish(const Product<T>& x) {
     if (!x.after) return;
     const auto step = [&](const PointwiseKernels& kernels, MatrixView<const T> operand) {
-        const bool contiguous = x.c.col == 1;  // else column by column
-        for (int64_t j = 0; j < (contiguous ? 1 : x.n); ++j) {
-            void* const c = x.c.data + j * x.c.col;
-            const void* const in[] = {c, operand.data + j * operand.col};
-            const int64_t in_row[] = {x.c.row, operand.row},
-                          in_col[] = {1, contiguous ? operand.col : 0};
-            kernels.forward[sizeof(T) == 8](
-                {x.m, contiguous ? x.n : 1, in, in_row, in_col, &c, x.c.row, nullptr, false});
-        }
+        void* const c = x.c.data;
+        const void* const in[] = {c, operand.data};
+        const int64_t in_row[] = {x.c.row, operand.row}, in_col[] = {1, operand.col};
+        kernels.forward[sizeof(T) == 8](
+            {x.m, x.n, in, in_row, in_col, &c, x.c.row, nullptr, false});
     };
     if (x.after->bias) step(add_kernels(), x.bias);
     if (x.after->activation) step(*x.after->activation, {x.c.data, x.c.row, x.c.col});
@@ -66,7 +62,7 @@ void multiply_in_lanes(const GemmTable<T>& table, const Product<T>& x, int64_t t
     const auto run = far ? table.multiply_lanes_far : table.multiply_lanes;
     const auto multiply = [&](int64_t i, int64_t m) {
         run(m, x.n, x.k, x.a.data + i * x.a.row, x.a.row, b, x.c.data + i * x.c.row, x.c.row,
-            x.c.col, x.accumulate);
+            x.accumulate);
         finish(part(x, i, m, 0, x.n));
     };
     if (threads == 1) return multiply(0, x.m);
@@ -245,7 +241,7 @@ void multiply_entry(const GemmTable<T>& table, Product<T> x, int64_t threads,
         gemm_openblas<T>(x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate);
         finish(x);
     };
-    if (c.col == 1 || x.n == 1 || x.order == Order::lanes)
+    if (c.col == 1 || x.n == 1)
         multiply(c);
     else
         beside(x.m, x.n, c, x.accumulate, multiply);
@@ -337,21 +333,30 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
     if (!after.any() && !gemm_by_openblas()) {
         const GemmTable<T>& table = gemm_kernels<T>();
         if (order == Order::by_shape) order = order_by_shape(m, n, k, a, b);
-        const auto turned = [](const auto& x) { return MatrixView{x.data, x.col, x.row}; };
         if (order == Order::lanes) {
             const bool dots = a.col == 1 && b.row == 1 && is_near<T>(m * n, k);
             if (dots && m == 1)
-                return table.multiply_lanes(n, 1, k, b.data, b.col, a.data, c.data, c.col, 0,
+                return table.multiply_lanes(n, 1, k, b.data, b.col, a.data, c.data, c.col,
                                             accumulate);
             if (dots && n == 1)
-                return table.multiply_lanes(m, 1, k, a.data, a.row, b.data, c.data, c.row, 0,
+                return table.multiply_lanes(m, 1, k, a.data, a.row, b.data, c.data, c.row,
                                             accumulate);
-        } else if (n == 1 && m > 1) {  // a column: cᵀ = bᵀaᵀ
-            return gemm<T>(1, m, k, turned(b), turned(a), turned(c), accumulate, after, order);
-        } else if (order == Order::strands && c.col == 1) {
-            return table.multiply_strands(n, k, a.data, a.col, b.data, b.row, c.data, accumulate);
-        } else if (order == Order::chain && is_small<T>(m, n, k, a, b, c)) {
-            return multiply_small(table, m, n, k, a, b, c, accumulate);
+        } else {
+            const auto done = [&](int64_t rows, int64_t columns, const MatrixView<const T>& l,
+                                  const MatrixView<const T>& r, const MatrixView<T>& to) {
+                const bool strands = order == Order::strands;
+                if (strands ? to.col != 1 : !is_small<T>(rows, columns, k, l, r, to)) return false;
+                if (strands)
+                    table.multiply_strands(columns, k, l.data, l.col, r.data, r.row, to.data,
+                                           accumulate);
+                else
+                    multiply_small(table, rows, columns, k, l, r, to, accumulate);
+                return true;
+            };
+            const auto turned = [](const auto& x) { return MatrixView{x.data, x.col, x.row}; };
+            // A column: cᵀ = bᵀaᵀ.
+            if (n == 1 && m > 1 ? done(1, m, turned(b), turned(a), turned(c)) : done(m, n, a, b, c))
+                return;
         }
     }
     gemm_batched<T>(1, m, n, k, a, nullptr, b, nullptr, c, nullptr, accumulate, after, order);

@@ -51,8 +51,8 @@ constexpr Order order_by_shape(int64_t m, int64_t n, int64_t k, const MatrixView
         return Order::lanes;
     const bool row = m == 1 && b.col == 1, column = n == 1 && a.row == 1;
     const int64_t across = m == 1 ? n : m, most = (128 << 10) / int64_t(sizeof(T));  // one L2's
-    return (row || column) && k >= 16 && across > 0 && across <= lone_columns<T> &&
-                   k <= most / across
+    return (row || column) && k >= 16 && k <= most && across <= lone_columns<T> &&
+                   across * k <= most && across > 0
                ? Order::strands
                : Order::chain;
 }

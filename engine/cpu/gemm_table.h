@@ -117,10 +117,10 @@ struct GemmTable {
     /// The same for any m and n <= few_columns, each element summed in lanes: a's rows along memory, b in pack_lanes' form
     /// (or, n = 1, a contiguous column).
     void (*multiply_lanes)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b,
-                           T* c, int64_t c_row, int64_t c_col, bool accumulate);
+                           T* c, int64_t c_row, bool accumulate);
     /// The same, for an a from beyond L2.
     void (*multiply_lanes_far)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row,
-                               const T* b, T* c, int64_t c_row, int64_t c_col, bool accumulate);
+                               const T* b, T* c, int64_t c_row, bool accumulate);
     /// b(k×n), element (p, j) at b[p·row + j·col], to `out`: n·k elements, k rounded up to sum_lanes.
     void (*pack_lanes)(int64_t n, int64_t k, const T* b, int64_t row, int64_t col, T* out);
     /// Strips of rows of a(m×k), element (i, p) at a[i·row + p·col], to `out`: m·k elements.

@@ -14,7 +14,7 @@ namespace cpu {
 /// out_t = Σ_j m_tj x_j for `rows` rows of n elements.
 template <class T>
 void dots(int64_t rows, int64_t n, const T* m, int64_t row, const T* x, T* out) {
-    gemm_kernels<T>().multiply_lanes(rows, 1, n, m, row, x, out, 1, 0, false);
+    gemm_kernels<T>().multiply_lanes(rows, 1, n, m, row, x, out, 1, false);
 }
 
 inline constexpr int64_t direct_order = 40;  // up to which reflections are applied one by one

@@ -149,21 +149,20 @@ void lane_tile(int64_t k, const T* a, int64_t a_row, const T* b, int64_t n, T* o
 /// One group of columns: tiles of as many rows as fit, the last begun earlier where it would be short.
 template <class T, int columns>
 void lane_rows(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b, T* c,
-               int64_t c_row, int64_t c_col, bool accumulate) {
+               int64_t c_row, bool accumulate) {
     constexpr int rows = lane_elements / columns;
     T out[rows * columns + 64 / sizeof(T)];
     const auto keep = [&](int64_t i, int count, const T* from) {
-        if ((columns == 1 || c_col == 1) && c_row == columns && !accumulate && count == rows) {
+        if (c_row == columns && !accumulate && count == rows) {
             __builtin_memcpy(c + i * columns, from, rows * columns * sizeof(T));
             return;
         }
         for (int r = 0; r < count; ++r, from += columns) {
             T* const to = c + (i + r) * c_row;
-            if (c_col == 1 && !accumulate)
+            if (!accumulate)
                 __builtin_memcpy(to, from, columns * sizeof(T));
             else
-                MERCER_UNROLL for (int j = 0; j < columns; ++j) to[j * c_col] =
-                    accumulate ? to[j * c_col] + from[j] : from[j];
+                MERCER_UNROLL for (int j = 0; j < columns; ++j) to[j] = to[j] + from[j];
         }
     };
     int64_t i = 0;
@@ -196,12 +195,12 @@ MERCER_INLINE void for_each_group(int64_t n, F f) {
 
 template <class T>
 void multiply_lanes(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b, T* c,
-                    int64_t c_row, int64_t c_col, bool accumulate) {
-    if (n == 1) return lane_rows<T, 1>(m, n, k, a, a_row, b, c, c_row, c_col, accumulate);
+                    int64_t c_row, bool accumulate) {
+    if (n == 1) return lane_rows<T, 1>(m, n, k, a, a_row, b, c, c_row, accumulate);
     for_each_group(n, [&](int j, int count) {
         with_constant<lane_columns>(count, [&](auto columns) MERCER_STEP {
-            lane_rows<T, columns.value>(m, n, k, a, a_row, b + j * sum_lanes<T>, c + j * c_col,
-                                        c_row, c_col, accumulate);
+            lane_rows<T, columns.value>(m, n, k, a, a_row, b + j * sum_lanes<T>, c + j, c_row,
+                                        accumulate);
         });
     });
 }

@@ -40,10 +40,10 @@ void lane_pieces(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, con
 
 template <class T>
 void multiply_lanes_far(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b,
-                        T* c, int64_t c_row, int64_t c_col, bool accumulate) {
+                        T* c, int64_t c_row, bool accumulate) {
     constexpr bool pairs = lane_columns == 3;  // or triples make the groups, if there are several
     if (!pairs || n <= lane_columns)
-        return multiply_lanes(m, n, k, a, a_row, b, c, c_row, c_col, accumulate);
+        return multiply_lanes(m, n, k, a, a_row, b, c, c_row, accumulate);
     if constexpr (pairs) {
         constexpr int64_t block = lane_elements, piece = 1024 / sizeof(T);
         for (int64_t i = 0; i < m; i += block) {
@@ -68,8 +68,7 @@ void multiply_lanes_far(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_r
                 T out[few_columns];
                 join_sums<T, few_columns>(kept + r * few_columns, out);
                 T* const to = c + (i + r) * c_row;
-                for (int64_t j = 0; j < n; ++j)
-                    to[j * c_col] = accumulate ? to[j * c_col] + out[j] : out[j];
+                for (int64_t j = 0; j < n; ++j) to[j] = accumulate ? to[j] + out[j] : out[j];
             }
         }
     }
