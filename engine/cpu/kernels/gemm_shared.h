@@ -12,13 +12,10 @@ constexpr int shared_rows(int share) { return share == 4 ? 12 : 10; }
 /// How many rows' last columns share one, each a part of it, where tiles may have `most` rows. 0: none.
 template <class T>
 int shares(const cpu::GemmSmall<T>& x, int most) {
-    constexpr int64_t w = lanes<T>;
-    const int64_t last = x.n % w, share = 4 * last <= w ? 4 : 2;
-    const int rows = shared_rows(int(share));
-    const bool may = MERCER_SIMD == MERCER_SIMD_AVX512 && !x.accumulate && !x.stream && !x.brief;
-    return may && x.n >= 2 * w && last > 0 && share * last <= w && rows <= most && rows <= x.m
-               ? int(share)
-               : 0;
+    constexpr int w = lanes<T>;
+    const int last = int(x.n % w), share = 4 * last <= w ? 4 : 2, rows = shared_rows(share);
+    if (MERCER_SIMD != MERCER_SIMD_AVX512 || x.m < rows || most < rows || x.n < 2 * w) return 0;
+    return last == 0 || share * last > w || x.accumulate || x.stream || x.brief ? 0 : share;
 }
 
 /// Part `part` of v from x. By hand: the compiler would shuffle.
