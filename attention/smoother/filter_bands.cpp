@@ -60,10 +60,10 @@ struct Unchecked {
 };
 
 struct Band : Unchecked {
-    int64_t width, offset;
-    bool same = false;  // queries and keys must be as many
+    int64_t before, last;  // i + before < j ≤ i + last
+    bool same = false;     // queries and keys must be as many
     Interval operator()(int64_t, int64_t i) const {
-        return {std::max<int64_t>(0, i + offset - width + 1), i + offset + 1};
+        return {std::max<int64_t>(0, i + before + 1), i + last + 1};
     }
     void check(const FilterExtent& of) const {
         if (same && of.queries != of.keys)
@@ -132,23 +132,26 @@ std::vector<int64_t> offsets_of(const Tensor& t) {
     return out;
 }
 
-Band band(int64_t width, int64_t offset, bool same) {
-    Band b;  // beyond all queries and keys an offset is as far as any
-    b.width = width, b.offset = std::clamp(offset, -unbounded / 2, unbounded / 2), b.same = same;
+Band band(int64_t before, int64_t last, bool same) {
+    constexpr int64_t far = unbounded / 2;  // beyond all queries and keys, as far as any
+    Band b;
+    b.before = std::clamp(before, -far, far), b.last = std::clamp(last, -far, far), b.same = same;
     return b;
 }
 
 }  // namespace
 
-Filter causal() { return intervals(band(unbounded, 0, true)); }
-Filter causal(int64_t offset) { return intervals(band(unbounded, offset, false)); }
+Filter causal() { return intervals(band(-unbounded, 0, true)); }
+Filter causal(int64_t offset) { return intervals(band(-unbounded, offset, false)); }
 Filter window(int64_t w, int64_t offset) {
     require_positive("window", w, "the width");
-    return intervals(band(w, offset, false));
+    int64_t before;
+    if (__builtin_sub_overflow(offset, w, &before)) before = -unbounded;
+    return intervals(band(before, offset, false));
 }
 Filter strided_local(int64_t l) {
     require_positive("strided", l, "the stride");
-    return intervals(band(std::min(l, unbounded) + 1, 0, false));
+    return intervals(band(-l - 1, 0, false));
 }
 Filter fixed_local(int64_t l) {
     require_positive("fixed", l, "the block");

@@ -45,7 +45,7 @@ public:
         const bool below = t.key + t.keys - 1 <= t.query;
         if (below && begin >= from && end <= from + c_) return TileClass::full;
         // Summary columns of this block, and of the next.
-        const bool meets = (begin < from + c_ && end > from) || end > l_ + from;
+        const bool meets = (begin < from + c_ && end > from) || end - l_ > from;
         return meets ? TileClass::partial : TileClass::empty;
     }
     bool by_head() const override { return sub_blocks_ > 1; }

@@ -44,6 +44,31 @@ TEST_CASE("filters whose attributes are as large as may be") {
     }
 }
 
+TEST_CASE("a band sees what its formula says, however wide and far") {
+    constexpr int64_t most = std::numeric_limits<int64_t>::max(), least = -most - 1;
+    constexpr int64_t half = int64_t{1} << 62;
+    for (const int64_t w : {int64_t{1}, int64_t{3}, half / 2, half - 1, half, half + 3, most})
+        for (const int64_t offset : {least, -half - 1, -half / 2, int64_t{-3}, int64_t{0},
+                                     int64_t{2}, half / 2, half - 1, half, half + 1, most}) {
+            CAPTURE(w);
+            CAPTURE(offset);
+            const Tensor seen = visible(window(w, offset), 4, 5);
+            const Tensor out = filtered(window(w, offset)).contiguous();
+            for (int64_t i = 0; i < 4; ++i) {
+                bool any = false;
+                for (int64_t j = 0; j < 5; ++j) {
+                    const long double last = (long double)(i) + offset;  // exact, as all below 2⁶⁴
+                    const bool sees = j <= last && j > last - w;
+                    CHECK(seen.data<bool>()[i * 5 + j] == sees);
+                    any |= sees || (j == 0 && 5 <= last && 5 > last - w);  // filtered() has 6 keys
+                }
+                CHECK((out.data<double>()[i * 3] != 0) == any);
+            }
+        }
+    CHECK(apart(filtered(same_length(-3, most)), filtered(causal(-3))) == 0);
+    CHECK(apart(filtered(strided_local(most)), filtered(causal(0))) == 0);
+}
+
 TEST_CASE("entmax's alpha is looked at, whichever way attention goes") {
     for (const double alpha : {0.5, 0.0, -1.0, 1e7, 1e300, double(INFINITY), double(NAN)}) {
         SmootherOptions options;
