@@ -72,6 +72,10 @@ TEST_CASE("fairseq: positions begin after the padding's index, whose row is zero
             CHECK(x[size_t(n * 6 + i)] == doctest::Approx(place < 0 ? 0 : std::sin(a)));
             CHECK(x[size_t(n * 6 + 3 + i)] == doctest::Approx(place < 0 ? 0 : std::cos(a)));
         }
+    const Var far = sinusoidal_encoding(  // the last index there is
+        Tensor::zeros({1}, DType::f64), 4, DType::f64,
+        {.layout = EncodingLayout::fairseq, .padding_index = INT64_MAX});
+    CHECK(far.value().to_vector<double>()[0] == doctest::Approx(std::sin(0x1p63)));
 }
 
 TEST_CASE("PE(p + s) is a fixed rotation of PE(p)") {

@@ -16,8 +16,8 @@ Var encoded(const char* name, const Var& positions, int64_t width, DType dtype,
     const bool fairseq = options.layout == EncodingLayout::fairseq;
     const int64_t pairs = width / 2;
     const Var t = cast(positions, DType::f64);
-    const Var angles = pair_angles(name, fairseq ? t + double(options.padding_index + 1) : t, pairs,
-                                   double(fairseq ? pairs - 1 : pairs), options.base);
+    const Var angles = pair_angles(name, fairseq ? t + (double(options.padding_index) + 1) : t,
+                                   pairs, double(fairseq ? pairs - 1 : pairs), options.base);
     const Var s = cast(sin(angles), dtype), c = cast(cos(angles), dtype);
     const Var table =
         join_pairs(s, c,
