@@ -4,10 +4,9 @@
 // With F = x^a y^b/B(a, b), y = 1 − x (stirling.h, e = xb − ya):
 //   F = √(ab/2π(a + b)) e^(−aφ(e/a) − bφ(−e/b) − c(a) − c(b) + c(a + b)),
 //   I = F/a · 1/(1 + d₁/(1 + d₂/(1 + …))) for x ≤ (a + 1)/(a + b + 2)   (DLMF 8.17.22, Lentz's way),
-// and 1 − I_y(b, a) beyond. The fraction takes some 5 ∛max(a, b) terms at the worst. Each lane stops
-// by itself. Derivatives in a and b go through the same text by dual numbers, those in x are closed.
-// The inverse is Newton's method for log I (p ≤ ½) or log(1 − I) in log(x/y), which are concave.
-// Floats are computed in double lanes. Errors and domain: docs/accuracy.md.
+// and 1 − I_y(b, a) beyond. Each lane stops by itself. Derivatives in a and b go through the same
+// text by dual numbers, those in x are closed. The inverse is Newton's method for log I (p ≤ ½) or
+// log(1 − I), concave in log(x/y). Floats: in double lanes. Errors and domain: docs/accuracy.md.
 #pragma once
 
 #include "engine/simd/math/normal_quantile.h"
@@ -59,10 +58,16 @@ MERCER_OUTLINE Tails<N> beta_tails(N from_a, N from_b, Vec<double> x, Vec<double
     const Vec<double> at = select(usual, x, half), rest = select(usual, y, half);
     const N s = a + b;
     const auto swapped = at * (primal(s) + Vec<double>(2.0)) > primal(a) + one;
-    const N f = beta_front(a, b, at, rest), first = select(swapped, b, a);
-    const N part =
-        f / first *
-        beta_fraction(first, select(swapped, a, b), lift<N>(select(swapped, rest, at)), usual);
+    const N first = select(swapped, b, a), second = select(swapped, a, b);
+    N front = beta_front(a, b, at, rest) / first;
+    // Slopes of this in small shapes are differences of the shapes' inverses, or of their squares.
+    const auto faint = primal(first) < Vec<double>(1e-4) || primal(second) < Vec<double>(1e-16);
+    if (!__is_same(N, Vec<double>) && any(faint)) {
+        const N power = a * log(lift<N>(at)) + b * log(lift<N>(rest)) - lgamma1p(first);
+        const N f = exp(power + (lgamma1p(s) - lgamma1p(second)));
+        front = select(faint, f * (second / s), front);
+    }
+    const N part = front * beta_fraction(first, second, lift<N>(select(swapped, rest, at)), usual);
     const N other = N(1.0) - part, nan = variable<N>(quiet_nan<double>());
     Tails<N> t{select(swapped, other, part), select(swapped, part, other)};
     // Limits: nothing below x = 0, all of it below 1; all mass at 0 for a = 0 or b = ∞.
@@ -124,9 +129,8 @@ MERCER_OUTLINE Vec<double> betaincinv_for(Vec<double> a, Vec<double> b, Vec<doub
         z * sqrt(l + h) / h - (rb - ra) * (l + Vec<double>(5.0 / 6) - two / (h * Vec<double>(3.0)));
     t = select(a >= one && b >= one && l + h > zero, log(a / b) - (w + w), t);
     Vec<double> odds = exp(clamp(t, -700.0, 700.0));
-    const auto share_of = [&](Vec<double> o) {  // 1 beyond the largest odds
-        return select(o == infinity<double>(), one, o / (one + o));
-    };
+    const Vec<double> most(infinity<double>());
+    const auto share_of = [&](Vec<double> o) { return select(o == most, one, o / (one + o)); };
     const Vec<double> square_below(0x1p-28);  // this far off, a step leaves about its square
     auto active = inside;
     for (int i = 0; i < 100 && any(active); ++i) {
@@ -174,8 +178,7 @@ MERCER_INLINE Dual<V> betainc_along(Dual<V> a, Dual<V> b, Dual<V> x, Dual<V> da,
         follow(y, shapes,
                [&] { return betainc_along(a.v, b.v, x.v, derivative(da), derivative(db)); });
     follow(y, x, [&] {  // the density along (da, db)
-        Dual<V> p = beta_density(Dual<V>(a.v, da.v), Dual<V>(b.v, db.v), Dual<V>(x.v));
-        return p.d;
+        return beta_density(Dual<V>(a.v, da.v), Dual<V>(b.v, db.v), Dual<V>(x.v)).d;
     });
     return y;
 }

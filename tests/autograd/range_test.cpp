@@ -295,6 +295,47 @@ TEST_CASE("special functions have derivatives at the ends of their domains") {
     });
 }
 
+namespace {
+// f's slope and curvature at x.
+template <class F>
+std::vector<double> slopes(F f, double x) {
+    Tape tape;
+    const Var v = tape.watch(row(std::vector<double>{x})), y = f(v);
+    const auto [first] = tape.gradient(y, {v}, create_graph);
+    return {first.value().to_vector<double>()[0],
+            tape.gradient(first, {v})[0].to_vector<double>()[0]};
+}
+}  // namespace
+
+TEST_CASE("betainc has its slopes in shapes as small as numbers are") {
+    on_every_isa([] {
+        const auto number = [](double x) { return Var(row(std::vector<double>{x})); };
+        for (const double shape : {1e-3, 1e-5, 1e-10, 1e-20, 1e-100, 1e-155, 1e-200, 1e-300})
+            for (const double x : {1e-3, .25, .5, .9}) {
+                CAPTURE(shape);
+                CAPTURE(x);
+                const auto near = [&](const std::vector<double>& y, double first, double second) {
+                    CHECK(y[0] == doctest::Approx(first).epsilon(1e-12));
+                    CHECK(y[1] ==
+                          doctest::Approx(second).epsilon(shape > 1e-16 ? 1e-13 / shape : 1e-9));
+                };
+                // I = x^a where b = 1, and 1 − (1 − x)^b where a = 1
+                const double a = std::log(x), b = std::log1p(-x);
+                near(slopes([&](const Var& v) { return betainc(v, number(1), number(x)); }, shape),
+                     a * std::pow(x, shape), a * a * std::pow(x, shape));
+                near(slopes([&](const Var& v) { return betainc(number(1), v, number(x)); }, shape),
+                     -b * std::pow(1 - x, shape), -b * b * std::pow(1 - x, shape));
+                if (shape > 1e-20 || shape < 1e-150) continue;
+                // b/(a + b) of two small ones, and nothing in the other of one
+                near(slopes([&](const Var& v) { return betainc(v, number(shape), number(x)); },
+                            shape),
+                     -.25 / shape, .25 / shape / shape);
+                near(slopes([&](const Var& v) { return betainc(number(shape), v, number(x)); }, 7),
+                     0, 0);
+            }
+    });
+}
+
 TEST_CASE("where a slope is finite, its own slope is a number") {
     on_every_isa([] {
         int seen = 0;
