@@ -7,10 +7,9 @@
 //   beyond: Q = F/(x + 1 − a − 1(1 − a)/(x + 3 − a − …)), by convergents;
 //   a ≥ 100 and |x/a − 1| ≤ 0.4: Temme's expansion, uniform in a, e^(−aφ) [½ e^z² erfc z ±
 //     Σ c_k(η) a^−k/√(2πa)] with ½η² = φ(x/a − 1), z = |η|√(a/2) (DLMF 8.12).
-// So no argument takes more than some 150 terms. Each lane stops by itself: its bits do not depend
-// on its neighbours. Derivatives in a go through the same text by dual numbers; those in x are
-// closed. The inverse is Newton's method for log P (p ≤ ½) or log Q in log x, which are concave, so
-// that it converges from any start.
+// So no argument takes more than some 150 terms. Each lane stops by itself. Derivatives in a go
+// through the same text by dual numbers; those in x are closed. The inverse is Newton's method for
+// log P (p ≤ ½) or log Q in log x, which are concave, so that it converges from any start.
 // Floats are computed in double lanes, with shorter sums. Errors and domain: docs/accuracy.md.
 #pragma once
 
@@ -148,6 +147,7 @@ MERCER_OUTLINE Tails<N> gamma_tails(N from, Vec<double> at) {
         // Its slopes in a are, for small a, differences of terms of 1/a.
         const auto flat = second && av < Vec<double>(slopes ? 0.25 : 0.0);
         if (slopes && any(flat)) f = select(flat, a * exp(a * log(x) - x - lgamma1p(a)), f);
+        f = select(first && primal(f) == zero, nothing, f);  // with its slopes, 0 · log 0
         if (any(first)) {
             N p = f / a * gamma_series<T>(a, x, first && size(f) > zero), q = N(1.0) - p;
             constexpr double values = sizeof(T) == 8 ? 1.0 : 0x1p-6;

@@ -336,6 +336,20 @@ TEST_CASE("betainc has its slopes in shapes as small as numbers are") {
     });
 }
 
+TEST_CASE("gammainc has no slope in its shape where nothing is left of it") {
+    on_every_isa([] {
+        const std::pair<double, double> none[] = {{2, 5e-324}, {1e5, 5e-324}, {1e300, 1e-300}};
+        for (const auto& [shape, x] : none) {
+            const double a = shape;
+            CAPTURE(a);
+            const Var at(row(std::vector<double>{x}));
+            const auto lower = slopes([&](const Var&v) { return gammainc(v, at); }, a),
+                       upper = slopes([&](const Var&v) { return gammaincc(v, at); }, a);
+            CHECK((lower[0] == 0 && lower[1] == 0 && upper[0] == 0 && upper[1] == 0));
+        }
+    });
+}
+
 TEST_CASE("where a slope is finite, its own slope is a number") {
     on_every_isa([] {
         int seen = 0;
