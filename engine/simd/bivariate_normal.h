@@ -5,9 +5,8 @@
 // by 20 Gauss nodes. Beyond, what is missing from |ρ| = 1, where Φ₂ is Φ(min(h, k)) or max(0, Φ(h) −
 // Φ(−k)), in √(1 − r²), after the first terms of its expansion have been integrated by themselves
 // (Drezner and Wesolowsky 1990; Genz, Numerical computation of rectangular bivariate and trivariate
-// normal and t probabilities, 2004). The error is absolute, of some 10⁻¹⁶.
-// Derivatives: ∂/∂h = φ(h) Φ((k − ρh)/√(1 − ρ²)), likewise k, ∂/∂ρ = the density.
-// Floats are computed in double lanes.
+// normal and t probabilities, 2004). The error is absolute, of some 10⁻¹⁶. Floats: in double lanes.
+// Derivatives: ∂/∂h = φ(h) Φ((k − ρh)/√(1 − ρ²)), likewise k, ∂/∂ρ = the density; limits at |ρ| = 1.
 #pragma once
 
 #include "engine/simd/normal.h"
@@ -23,22 +22,17 @@ MERCER_INLINE V held(V x) {
 
 /// Ten of the twenty Gauss–Legendre nodes on [−1, 1] (the others are their negatives), and their weights. The arrays are
 /// local: a device has no static ones of the host's.
-struct GaussNodes {
-    static MERCER_INLINE double x(int i) {
-        constexpr double at[] = {0x1.fc7b5a0c71cep-1,  0x1.ed8dba7bd769fp-1, 0x1.d31064173fd92p-1,
-                                 0x1.ada0bd5efd6e7p-1, 0x1.7e1f37346a54ep-1, 0x1.45a8d3fa710dbp-1,
-                                 0x1.05905c13f7ff7p-1, 0x1.7eaccf15652c4p-2, 0x1.d281636928bcp-3,
-                                 0x1.3973df98b86bp-4};
-        return at[i];
-    }
-    static MERCER_INLINE double weight(int i) {
-        constexpr double at[] = {0x1.209680274e8afp-6, 0x1.4c9b5ea53b67fp-5, 0x1.00b467df7e475p-4,
-                                 0x1.5519fe196e24ap-4, 0x1.a1817a317a821p-4, 0x1.e41ff31573b48p-4,
-                                 0x1.0db2c5db26dffp-3, 0x1.230348f34a535p-3, 0x1.31819b52c5992p-3,
-                                 0x1.38d6c490a337p-3};
-        return at[i];
-    }
-};
+template <bool weight>
+MERCER_INLINE double gauss(int i) {
+    constexpr double at[2][10] = {
+        {0x1.fc7b5a0c71cep-1, 0x1.ed8dba7bd769fp-1, 0x1.d31064173fd92p-1, 0x1.ada0bd5efd6e7p-1,
+         0x1.7e1f37346a54ep-1, 0x1.45a8d3fa710dbp-1, 0x1.05905c13f7ff7p-1, 0x1.7eaccf15652c4p-2,
+         0x1.d281636928bcp-3, 0x1.3973df98b86bp-4},
+        {0x1.209680274e8afp-6, 0x1.4c9b5ea53b67fp-5, 0x1.00b467df7e475p-4, 0x1.5519fe196e24ap-4,
+         0x1.a1817a317a821p-4, 0x1.e41ff31573b48p-4, 0x1.0db2c5db26dffp-3, 0x1.230348f34a535p-3,
+         0x1.31819b52c5992p-3, 0x1.38d6c490a337p-3}};
+    return at[weight][i];
+}
 
 /// asin r for |r| ≤ 0.925: 2 atan(r/(1 + √(1 − r²)))
 MERCER_INLINE Vec<double> asin_moderate(Vec<double> r) {
@@ -58,10 +52,10 @@ MERCER_INLINE Vec<double> bivariate_moderate(Vec<double> h, Vec<double> k, Vec<d
     Vec<double> sum(0.0);
     for (int i = 0; i < 10; ++i)
         for (int side = -1; side <= 1; side += 2) {
-            const double x = side * GaussNodes::x(i);
+            const double x = side * gauss<false>(i);
             const Vec<double> s = sin(fma(angle, Vec<double>(x), angle));
             const Vec<double> f = exp((s * hk - hs) / ((one - s) * (one + s)));
-            sum = fma(f, Vec<double>(GaussNodes::weight(i)), sum);
+            sum = fma(f, Vec<double>(gauss<true>(i)), sum);
         }
     return fma(sum * angle, Vec<double>(0.15915494309189533577), normal_mass(h) * normal_mass(k));
 }
@@ -87,12 +81,12 @@ MERCER_INLINE Vec<double> bivariate_strong(Vec<double> x, Vec<double> y, Vec<dou
     v = v - select(hk > limit, edge, zero);
     for (int i = 0; i < 10; ++i)
         for (int side = -1; side <= 1; side += 2) {
-            const double node = side * GaussNodes::x(i);
+            const double node = side * gauss<false>(i);
             const Vec<double> r = root * Vec<double>(0.5 * (1 + node)), xs = r * r;
             const Vec<double> rs = sqrt(one - xs), q = one + rs;
             const Vec<double> e = exp(clamp_high(hk * xs * -half / (q * q), 600.0)) / rs;
             const Vec<double> f = weight(xs) * (e - (one + c * xs * (one + d * xs)));
-            v = fma(root * f, Vec<double>(0.5 * GaussNodes::weight(i)), v);
+            v = fma(root * f, Vec<double>(0.5 * gauss<true>(i)), v);
         }
     v = select(as > zero, v * Vec<double>(0.15915494309189533577), zero);
     const Vec<double> with = normal_mass(-select(h > k, h, k)) - v;
@@ -115,9 +109,10 @@ MERCER_OUTLINE Vec<double> bivariate_normal_cdf_for(Vec<double> h, Vec<double> k
 template <class T>
 MERCER_OUTLINE Vec<double> bivariate_normal_pdf_for(Vec<double> h, Vec<double> k, Vec<double> rho) {
     h = held(h), k = held(k);
-    const Vec<double> one(1.0), s = (one - rho) * (one + rho), e = fma(-rho, k, h);
-    const Vec<double> q = fma(k, k, e * e / s) * Vec<double>(-0.5);
-    return exp(q) * Vec<double>(0.15915494309189533577) / sqrt(s);
+    const Vec<double> zero(0.0), one(1.0), s = (one - rho) * (one + rho), e = fma(-rho, k, h);
+    const Vec<double> q = fma(k, k, select(e == zero, zero, e * e / s)) * Vec<double>(-0.5);
+    const Vec<double> p = exp(q) * Vec<double>(0.15915494309189533577);
+    return select(p == zero && s == zero, zero, p / sqrt(s));  // at |ρ| = 1 all is on h = ρk
 }
 
 MERCER_IN_DOUBLE(bivariate_normal_cdf)
@@ -126,7 +121,7 @@ MERCER_IN_DOUBLE(bivariate_normal_pdf)
 template <class V>
 MERCER_INLINE Dual<V> bivariate_normal_pdf(Dual<V> h, Dual<V> k, Dual<V> rho) {
     const V one(typename V::Scalar(1)), p = bivariate_normal_pdf(h.v, k.v, rho.v);
-    const V r = one / ((one - rho.v) * (one + rho.v));
+    const V r = minimum(one / ((one - rho.v) * (one + rho.v)), V(typename V::Scalar(0x1p110)));
     const V x = held(h.v), z = held(k.v), u = x - rho.v * z, v = z - rho.v * x;
     Dual<V> y(p);
     follow(y, h, [&] { return -p * r * u; });
@@ -136,7 +131,8 @@ MERCER_INLINE Dual<V> bivariate_normal_pdf(Dual<V> h, Dual<V> k, Dual<V> rho) {
 }
 template <class V>
 MERCER_INLINE Dual<V> bivariate_normal_cdf(Dual<V> h, Dual<V> k, Dual<V> rho) {
-    const V one(typename V::Scalar(1)), r = one / sqrt((one - rho.v) * (one + rho.v));
+    const V one(typename V::Scalar(1)), most(typename V::Scalar(0x1p110));  // at |ρ| = 1
+    const V r = minimum(one / sqrt((one - rho.v) * (one + rho.v)), most);
     const V x = held(h.v), z = held(k.v);
     Dual<V> y(bivariate_normal_cdf(h.v, k.v, rho.v));
     follow(y, h, [&] { return normal_pdf(x) * normal_cdf((z - rho.v * x) * r); });

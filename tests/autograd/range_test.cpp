@@ -350,6 +350,39 @@ TEST_CASE("gammainc has no slope in its shape where nothing is left of it") {
     });
 }
 
+TEST_CASE("bivariate_normal_cdf has its slopes' limits where the two are one") {
+    on_every_isa([] {
+        for (const DType dtype : {DType::f32, DType::f64})
+            for (const double h : {-2., -.3, 0., .5, 1.})
+                for (const double k : {-1., 0., .3, 2., double(inf)})
+                    for (const double rho : {-1., 1.}) {
+                        CAPTURE(h);
+                        CAPTURE(k);
+                        CAPTURE(rho);
+                        Tape tape;
+                        std::vector<Var> x;
+                        for (const double at : {h, k, rho})
+                            x.push_back(tape.watch(Tensor::full({1}, at, dtype)));
+                        const auto d = tape.gradient(bivariate_normal_cdf(x[0], x[1], x[2]), x);
+                        // The one that binds; half each where both do.
+                        const auto step = [](double u) { return u > 0 ? 1 : u < 0 ? 0 : .5; };
+                        const auto density = [](double u) {
+                            return std::exp(-u * u / 2) / std::sqrt(2 * M_PI);
+                        };
+                        check(d[0], {density(h) * step(k - rho * h)});
+                        check(d[1], {density(k) * step(h - rho * k)});
+                        check(d[2], {h == rho * k ? inf : 0});
+                        if (h == rho * k || dtype == DType::f32) continue;
+                        const Var y(x[1].value()), r(x[2].value());
+                        const auto in_h = [&](const Var& v) {
+                            return bivariate_normal_cdf(v, y, r);
+                        };
+                        const std::vector<double> second = slopes(in_h, h);
+                        CHECK(second[1] == doctest::Approx(-h * second[0]));
+                    }
+    });
+}
+
 TEST_CASE("where a slope is finite, its own slope is a number") {
     on_every_isa([] {
         int seen = 0;
