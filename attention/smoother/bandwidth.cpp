@@ -17,7 +17,8 @@ namespace {
 
 constexpr int64_t block = 128;  // rows at a time
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double least_bandwidth = 1e-150;  // whose square is a normal number
+// Whose squares are normal numbers; the most is far above all distances, which are below 2^402 here.
+constexpr double least_bandwidth = 1e-150, most_bandwidth = 1e150;
 
 class Others : public FilterRule {
 public:
@@ -64,7 +65,7 @@ struct Data {
 
     /// In other units than 1, h is held where its square is a normal number: far below and above all distances.
     double in_units(double h) const {
-        return unit == 1 || !(h > 0) ? h : std::clamp(h / unit, least_bandwidth, 1e150);
+        return unit == 1 || !(h > 0) ? h : std::clamp(h / unit, least_bandwidth, most_bandwidth);
     }
 
     // What rows i … of the error add to its mean; h may stand on a tape.
@@ -76,7 +77,8 @@ struct Data {
         return sum(square(out - slice(y, 0, i, end))) / double(x.size(0));
     }
 
-    LeaveOneOut operator()(double h, Profile profile, bool slope) const {
+    LeaveOneOut operator()(double given, Profile profile, bool slope) const {
+        const double h = given < infinity ? std::min(given, most_bandwidth) : given;
         LeaveOneOut out;
         SmootherReport report;
         for (int64_t i = 0; i < x.size(0); i += block) {
@@ -150,7 +152,8 @@ std::vector<double> logarithmic_grid(const Data& data, const BandwidthOptions& o
         throw ValueError("choose_bandwidth", "the grid needs a point or more and low <= high, got ",
                          o.points, " points from ", shown(low * data.unit), " to ",
                          shown(high * data.unit));
-    const double first = std::log(low), step = std::log(high / low);
+    const double first = std::log(low), ratio = high / low,
+                 step = ratio < infinity ? std::log(ratio) : std::log(high) - first;
     std::vector<double> grid;
     grid.reserve(size_t(o.points));
     for (int i = 0; i < o.points; ++i)

@@ -209,6 +209,20 @@ TEST_CASE("points of any size: nothing is squared out of range") {
         CHECK(leave_one_out(x, task.y, 1e-300).error ==
               near(leave_one_out(x, task.y, 1e-320).error));
     }
+    // Bandwidths as far as doubles go weigh all points alike.
+    const double most = std::numeric_limits<double>::max(),
+                 alike = leave_one_out(task.x, task.y, 1e9).error;
+    for (const double far : {1e120, 1e308, most}) {
+        const BandwidthChoice choice =
+            choose_bandwidth(task.x, task.y, {.points = 400, .low = .1, .high = far});
+        CHECK(choice.bandwidth == doctest::Approx(usual.bandwidth).epsilon(1e-2));
+        CHECK(choice.tried.back() == doctest::Approx(far));
+        CHECK(choice.tried_rmse.back() == near(std::sqrt(alike)));
+        for (const Profile p : {Profile::gaussian, Profile::triweight, Profile::laplace}) {
+            const LearnedBandwidth stays = learn_bandwidth(task.x, task.y, far, p);
+            CHECK((stays.converged && stays.bandwidth == doctest::Approx(far)));
+        }
+    }
     // Two so near to each other that a quarter of their distance has no square.
     for (const double unit : {1.0, std::exp2(-600), std::exp2(1000)})
         CHECK(
