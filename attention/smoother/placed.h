@@ -6,7 +6,8 @@
 namespace mercer::attention {
 
 /// q and k as the scheme makes them; of keys (and values) in groups, one for each query head.
-Positioned placed(const Var& q, const Var& k, const SmootherOptions& options);
+Positioned placed(const Var& q, const Var& k, const SmootherOptions& options,
+                  const char* operation = "attend");
 /// x [B…, H', T, d] for the heads of q, H a multiple of H': each is repeated.
 Var for_heads_of(const Var& q, const Var& x);
 
@@ -23,7 +24,8 @@ bool all_finite(const Tensor& x);
 /// What both the filter and the positions let a query see.
 Filter filter_of(const Positioned& at, const SmootherOptions& options);
 /// ValueError for a normaliser that does not fit the kernel.
-void check_normaliser(const Kernel& kernel, const Normaliser& normaliser);
+void check_normaliser(const Kernel& kernel, const Normaliser& normaliser,
+                      const char* operation = "attend");
 /// A parameter of the kernel's formula, []. ValueError unless it is one element, and positive where
 /// that has to be.
 Var formula_parameter(const Kernel& kernel, const Var& p, DType dtype);

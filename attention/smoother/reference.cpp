@@ -1,5 +1,6 @@
 #include "attention/smoother/reference.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -48,6 +49,9 @@ Var scores(const Var& q, const Var& k, const Kernel& kernel) {
     const auto [column, row] = pairs(q, k);
     if (kernel.score == Kernel::Score::difference) return sum(square(column - row), {-1});
     const Var& w = kernel.parameters.front();
+    if (w.dtype() != q.dtype())
+        throw DTypeError(kernel.name, "the weights are ", w.dtype(), ", the queries ", q.dtype(),
+                         "; use cast");
     if (w.rank() != 1 || w.count() != q.shape().back())
         throw ShapeError(kernel.name, "the weights ", w.shape(), " should be (", q.shape().back(),
                          ")");
@@ -67,8 +71,7 @@ Var formula_values(const Positioned& at, const Kernel& kernel) {
     const Var values = kernel.formula(q.shape().back())(std::move(x)), term = at.term();
     if (!term.defined()) return values;
     if (kernel.direct)
-        throw ValueError("attend", "the kernel ", kernel.name,
-                         " gives weights; this position scheme adds to log weights");
+        throw ValueError(kernel.name, "gives weights; this position scheme adds to log weights");
     return values + term;
 }
 
@@ -159,8 +162,9 @@ struct Weights {
     Tensor mask;
     Var z, w;
 };
-Weights weights(const Positioned& placed, const SmootherOptions& options) {
-    attention::check_normaliser(options.kernel, options.normaliser);
+Weights weights(const Positioned& placed, const SmootherOptions& options,
+                const char* operation = "attend") {
+    attention::check_normaliser(options.kernel, options.normaliser, operation);
     const auto [at, z, finite] = pairs_of(placed, options.kernel);
     const Tensor mask = mask_of(attention::filter_of(at, options), z);
     const Var w = options.kernel.direct ? divided(at, z, mask, options)
@@ -226,13 +230,14 @@ Var for_heads_of(const Var& q, const Var& x) {
     return reshape(broadcast_to(unsqueeze(x, -3), wide), all);
 }
 
-Positioned placed(const Var& q, const Var& k, const SmootherOptions& options) {
-    require_floating_pair("attend", q.value(), k.value(), "queries", "keys");
+Positioned placed(const Var& q, const Var& k, const SmootherOptions& options,
+                  const char* operation) {
+    require_floating_pair(operation, q.value(), k.value(), "queries", "keys");
     const Var keys = for_heads_of(q, k);
     if (q.rank() < 2 || k.rank() < 2 || q.size(-1) != k.size(-1))
-        throw ShapeError("attend", "queries ", q.shape(), " and keys ", k.shape(),
+        throw ShapeError(operation, "queries ", q.shape(), " and keys ", k.shape(),
                          " need two axes or more, and the same width");
-    cpu::broadcast_shape("attend", cpu::batch_shape(q.shape()), cpu::batch_shape(keys.shape()));
+    cpu::broadcast_shape(operation, cpu::batch_shape(q.shape()), cpu::batch_shape(keys.shape()));
     return place(options.position, q, keys);
 }
 
@@ -248,6 +253,10 @@ std::vector<Var> attend_placed(const Positioned& at, const Var& v, const Smoothe
     clean.k = keys;
     const Weights made = weights(clean, options);
     const Var w = dropped(made.w, options.dropout, rows);
+    for (int a = 3; a <= std::min(w.rank(), values.rank()); ++a)
+        if (const int64_t x = w.size(-a), y = values.size(-a); x != y && x != 1 && y != 1)
+            throw ShapeError("attend", "values ", v.shape(), " do not fit weights ", w.shape(),
+                             ": their leading axes must be equal or 1");
     Var out = product(w, values);
     if (at.value_rows.defined()) {
         const Var rows = rows_of_distances(at.value_rows, -2, at.value_at, w.size(-2), w.size(-1));
@@ -264,12 +273,12 @@ Filter filter_of(const Positioned& at, const SmootherOptions& options) {
     return at.horizon ? options.filter & causal(*at.horizon) : options.filter;
 }
 
-void check_normaliser(const Kernel& kernel, const Normaliser& normaliser) {
+void check_normaliser(const Kernel& kernel, const Normaliser& normaliser, const char* operation) {
     if (normaliser.kind == Kind::entmax && !normaliser.alpha.defined())
-        throw ValueError("attend", "entmax needs its alpha; use entmax_weights(alpha)");
+        throw ValueError(operation, "entmax needs its alpha; use entmax_weights(alpha)");
     const bool divides = normaliser.kind == Kind::division;
     if (normaliser.kind == Kind::automatic || divides == kernel.direct) return;
-    throw ValueError("attend", "the kernel ", kernel.name,
+    throw ValueError(operation, "the kernel ", kernel.name,
                      (kernel.direct ? " gives weights: they are divided by their sum"
                                     : " gives log weights, which are not divided"));
 }
@@ -290,15 +299,17 @@ Var formula_parameter(const Kernel& kernel, const Var& p, DType dtype) {
 }  // namespace attention
 
 Var log_weights(const Var& q, const Var& k, const SmootherOptions& options) {
+    constexpr const char* name = "log_weights";
     if (options.kernel.direct)
-        throw ValueError("log_weights", "the kernel ", options.kernel.name, " gives weights");
-    const auto [at, z, finite] = pairs_of(attention::placed(q, k, options), options.kernel);
+        throw ValueError(name, "the kernel ", options.kernel.name, " gives weights");
+    const auto [at, z, finite] = pairs_of(attention::placed(q, k, options, name), options.kernel);
     const Tensor mask = mask_of(attention::filter_of(at, options), z);
     return mask.defined() ? where(mask, z, number(-infinity, z.dtype())) : z;
 }
 
 Var smoother_weights(const Var& q, const Var& k, const SmootherOptions& options) {
-    return weights(attention::placed(q, k, options), options).w;
+    constexpr const char* name = "smoother_weights";
+    return weights(attention::placed(q, k, options, name), options, name).w;
 }
 
 Var attend_reference(const Var& q, const Var& k, const Var& v, const SmootherOptions& options) {

@@ -408,7 +408,9 @@ TEST_CASE("operands that do not fit are named") {
           }).starts_with("[attend] shapes do not broadcast: (2) with (3)"));
     CHECK(message([&] {
               smoother_weights(x, Tensor::ones({4, 2}));
-          }) == "[attend] queries (4,3) and keys (4,2) need two axes or more, and the same width");
+          }) ==
+          "[smoother_weights] queries (4,3) and keys (4,2) need two axes or more, and the same "
+          "width");
     CHECK(message([&] {
               rotate_pairs(Tensor::ones({3, 4}, DType::i64), Tensor::arange(3), PairLayout::halves);
           }).starts_with("[rotate_pairs] works on f32 and f64, got i64"));

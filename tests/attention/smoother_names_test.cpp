@@ -6,6 +6,7 @@
 
 #include "attention/smoother/bandwidth.h"
 #include "attention/smoother/position/absolute.h"
+#include "attention/smoother/position/alibi.h"
 #include "attention/smoother/position/image.h"
 #include "attention/smoother/position/transformer_xl.h"
 #include "attention/smoother/probes.h"
@@ -34,6 +35,33 @@ TEST_CASE("errors bear the name of the function that was called") {
     for (const auto& [name, fault] : faults) {
         CAPTURE(name);
         CHECK(message_of(fault).starts_with("[" + name + "] "));
+    }
+}
+
+TEST_CASE("smoothers and their parts name themselves and the argument that is wrong") {
+    const Tensor q = Tensor::ones({2, 3, 4}), k = Tensor::ones({2, 5, 4}),
+                 wide = Tensor::ones({2, 5, 4}, DType::f64), v = Tensor::ones({3, 5, 1});
+    const std::pair<std::string, std::function<void()>> faults[] = {
+        {"[smoother_weights] queries and keys must be both", [&] { smoother_weights(q, wide); }},
+        {"[smoother_weights] shapes do not broadcast",
+         [&] {
+             smoother_weights(q, Tensor::ones({3, 5, 4}));
+         }},
+        {"[smoother_weights] the kernel dot_product gives log weights",
+         [&] { smoother_weights(q, k, {.normaliser = division()}); }},
+        {"[log_weights] queries and keys must be both", [&] { log_weights(q, wide); }},
+        {"[linear] gives weights; this position scheme adds",
+         [&] { smoother_weights(k, k, {.kernel = linear(), .position = alibi(2)}); }},
+        {"[attend] values (3,5,1) do not fit weights (2,3,5): their leading axes",
+         [&] { attend(q, k, v); }},
+        {"[attend] values (3,5,1) do not fit weights (2,3,5): their leading axes",
+         [&] { attend(q, k, v, {.normaliser = sparsemax_weights()}); }},
+        {"[additive] the weights are f64, the queries f32; use cast",
+         [&] { attend(q, k, k, {.kernel = additive(Tensor::ones({4}, DType::f64))}); }},
+    };
+    for (const auto& [says, fault] : faults) {
+        const std::string said = message_of(fault);
+        CHECK_MESSAGE(said.starts_with(says), said);
     }
 }
 
