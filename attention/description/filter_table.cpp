@@ -61,36 +61,40 @@ std::span<const Part<Filter>> filters() {
             "others", "All but oneself", "offset=0", "j \\ne i + o", "Nadaraya 1964, leave-one-out",
             +[](int64_t offset) { return others(offset); }),
         row(
-            "window", "Sliding window", "w:, offset=0", "i + o - w < j \\le i + o",
+            "window", "Sliding window", "w: in [1,inf), offset=0", "i + o - w < j \\le i + o",
             "Child et al. 2019, section 4.2",
             +[](int64_t w, int64_t offset) { return window(w, offset); }),
         row(
             "xl_memory", "Memory and causal", "memory:", "j \\le i + m",
             "Dai et al. 2019, section 3.2", +[](int64_t memory) { return xl_memory(memory); }),
         row(
-            "same_length", "Same length for all", "memory:, length:", "i + m - l < j \\le i + m",
-            "Dai et al. 2019, evaluation",
+            "same_length", "Same length for all", "memory:, length: in [1,inf)",
+            "i + m - l < j \\le i + m", "Dai et al. 2019, evaluation",
             +[](int64_t memory, int64_t length) { return same_length(memory, length); }),
         row(
-            "strided", "Sparse Transformer, strided",
-            "l:", "\\text{strided\\_local} \\cup \\text{strided\\_summary}",
+            "strided", "Sparse Transformer, strided", "l: in [1,inf)",
+            "\\text{strided\\_local} \\cup \\text{strided\\_summary}",
             "Child et al. 2019, section 4.3", +[](int64_t l) { return strided(l); }),
         row(
-            "strided_local", "Strided: the near keys", "l:", "\\max(0, i - l) \\le j \\le i",
-            "Child et al. 2019, section 4.3", +[](int64_t l) { return strided_local(l); }),
+            "strided_local", "Strided: the near keys", "l: in [1,inf)",
+            "\\max(0, i - l) \\le j \\le i", "Child et al. 2019, section 4.3",
+            +[](int64_t l) { return strided_local(l); }),
         row(
-            "strided_summary", "Strided: every l-th key", "l:", "j \\le i, (i - j) \\bmod l = 0",
-            "Child et al. 2019, section 4.3", +[](int64_t l) { return strided_summary(l); }),
+            "strided_summary", "Strided: every l-th key", "l: in [1,inf)",
+            "j \\le i, (i - j) \\bmod l = 0", "Child et al. 2019, section 4.3",
+            +[](int64_t l) { return strided_summary(l); }),
         row(
-            "fixed", "Sparse Transformer, fixed", "l:, c:, sub_blocks=1",
+            "fixed", "Sparse Transformer, fixed",
+            "l: in [1,inf), c: in [1,inf), sub_blocks=1 in [1,inf)",
             "\\text{fixed\\_local} \\cup \\text{fixed\\_summary}", "Child et al. 2019, section 4.3",
             +[](int64_t l, int64_t c, int64_t sub_blocks) { return fixed(l, c, sub_blocks); }),
         row(
-            "fixed_local", "Fixed: the block",
-            "l:", "\\lfloor j / l \\rfloor = \\lfloor i / l \\rfloor, j \\le i",
+            "fixed_local", "Fixed: the block", "l: in [1,inf)",
+            "\\lfloor j / l \\rfloor = \\lfloor i / l \\rfloor, j \\le i",
             "Child et al. 2019, section 4.3", +[](int64_t l) { return fixed_local(l); }),
         row(
-            "fixed_summary", "Fixed: summary columns", "l:, c:, sub_blocks=1",
+            "fixed_summary", "Fixed: summary columns",
+            "l: in [1,inf), c: in [1,inf), sub_blocks=1 in [1,inf)",
             "j \\bmod l \\ge l - c, j \\le i", "Child et al. 2019, section 4.3",
             +[](int64_t l, int64_t c, int64_t sub_blocks) {
                 return fixed_summary(l, c, sub_blocks);
@@ -110,7 +114,7 @@ std::span<const Part<Filter>> filters() {
             +[](const Tensor& row_offsets, const Tensor& columns) {
                 return graph(row_offsets, columns);
             }),
-        row("blocks", "A list of blocks", "rows:, columns:, seen",
+        row("blocks", "A list of blocks", "rows: in [1,inf), columns: in [1,inf), seen",
             "(\\lfloor i / r \\rfloor, \\lfloor j / c \\rfloor) \\in S",
             "Child et al. 2019, section 5.5", +&blocks_of),
         row("mask", "Any mask", "seen", "m_{ij}", "Tsai et al. 2019, Definition 1", +&mask_of),

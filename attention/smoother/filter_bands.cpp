@@ -150,11 +150,11 @@ Filter window(int64_t w, int64_t offset) {
     return intervals(band(before, offset, false));
 }
 Filter strided_local(int64_t l) {
-    require_positive("strided", l, "the stride");
+    require_positive("strided_local", l, "the stride");
     return intervals(band(-l - 1, 0, false));
 }
 Filter fixed_local(int64_t l) {
-    require_positive("fixed", l, "the block");
+    require_positive("fixed_local", l, "the block");
     DiagonalBlocks rows;
     rows.l = l;
     return intervals(rows);

@@ -4,6 +4,7 @@
 #include "attention/smoother/filter.h"
 #include "attention/smoother/index_list.h"
 #include "engine/error.h"
+#include "engine/operation.h"
 
 namespace mercer {
 namespace {
@@ -145,24 +146,26 @@ private:
 }  // namespace
 
 Filter strided_summary(int64_t l) {
-    if (l < 1) throw ValueError("strided", "the stride is ", l, "; give 1 or more");
+    if (l < 1) throw ValueError("strided_summary", "the stride is ", l, "; give 1 or more");
     return Filter(std::make_shared<StridedSummary>(l));
 }
 
 Filter fixed_summary(int64_t l, int64_t c, int64_t sub_blocks) {
     if (c < 1 || sub_blocks < 1 || c > l / sub_blocks)
-        throw ValueError("fixed", sub_blocks, " sub-blocks of ", c,
+        throw ValueError("fixed_summary", sub_blocks, " sub-blocks of ", c,
                          " columns do not fit a block of ", l);
     return Filter(std::make_shared<FixedSummary>(l, c, sub_blocks));
 }
 
 Filter strided(int64_t l) {
+    const CalledAs called("strided");
     return Filter(
         std::make_shared<SparseTransformer>(strided_local(l), strided_summary(l),
                                             SparsePattern{SparsePattern::Kind::strided, l, 0, 1}));
 }
 
 Filter fixed(int64_t l, int64_t c, int64_t sub_blocks) {
+    const CalledAs called("fixed");
     const Filter near = fixed_local(l), far = fixed_summary(l, c, sub_blocks);
     return Filter(std::make_shared<SparseTransformer>(
         near, far, SparsePattern{SparsePattern::Kind::fixed, l, c, sub_blocks}));

@@ -58,6 +58,12 @@ TEST_CASE("smoothers and their parts name themselves and the argument that is wr
          [&] { attend(q, k, v, {.normaliser = sparsemax_weights()}); }},
         {"[additive] the weights are f64, the queries f32; use cast",
          [&] { attend(q, k, k, {.kernel = additive(Tensor::ones({4}, DType::f64))}); }},
+        {"[strided_local] the stride is -2", [] { strided_local(-2); }},
+        {"[strided_summary] the stride is 0", [] { strided_summary(0); }},
+        {"[strided] the stride is 0", [] { strided(0); }},
+        {"[fixed_local] the block is -5", [] { fixed_local(-5); }},
+        {"[fixed_summary] 2 sub-blocks of 3", [] { fixed_summary(5, 3, 2); }},
+        {"[fixed] 1 sub-blocks of 3", [] { fixed(2, 3); }},
     };
     for (const auto& [says, fault] : faults) {
         const std::string said = message_of(fault);
