@@ -53,8 +53,7 @@ private:
     std::vector<Var> call_plain(const Callable& function) const {
         Attributes attributes;
         for (const auto& [name, value] : object(entry_, "attrs").items())
-            attributes[name] =
-                attribute("attrs." + name, value, attribute_type(function, name) == "key");
+            attributes[name] = attribute("attrs." + name, value, attribute_type(function, name));
         return call(function, operands_, attributes);
     }
 

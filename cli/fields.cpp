@@ -34,7 +34,8 @@ int64_t integer(const std::string& field, const Json& value, bool key) {
 }
 }  // namespace
 
-Attribute attribute(const std::string& field, const Json& value, bool key) {
+Attribute attribute(const std::string& field, const Json& value, const std::string& type) {
+    const bool key = type == "key", list_fits = type.empty() || type == "ints" || key;
     if (value.is_boolean()) return value.get<bool>();
     if (value.is_number_integer()) return integer(field, value, key);
     if (value.is_number()) return value.get<double>();
@@ -43,7 +44,8 @@ Attribute attribute(const std::string& field, const Json& value, bool key) {
         refuse(field, "must be a number, a boolean, a string or a list of integers");
     std::vector<int64_t> list;
     for (const Json& item : value) {
-        if (!item.is_number_integer()) refuse(field, "must be a list of integers");
+        if (!item.is_number_integer())
+            refuse(field, "must be " + (list_fits ? "a list of integers" : type));
         list.push_back(integer(field, item, key));
     }
     return list;

@@ -17,7 +17,8 @@ using Json = nlohmann::json;
 const Json& object(const Json& entry, const char* field);
 /// The name of a tensor.
 const std::string& text(const std::string& field, const Json& value);
-/// The words of a `key` are unsigned, and carried as int64_t of the same bits.
-Attribute attribute(const std::string& field, const Json& value, bool key = false);
+/// Of that type (Parameter::type), as far as a list can tell. The words of a `key` are unsigned, and
+/// carried as int64_t of the same bits.
+Attribute attribute(const std::string& field, const Json& value, const std::string& type);
 
 }  // namespace mercer::cli

@@ -30,10 +30,12 @@ public:
                 const std::string& key = entry.key();
                 const auto p = std::find_if(row.parameters.begin(), row.parameters.end(),
                                             [&](const Parameter& q) { return q.name == key; });
-                if (p == row.parameters.end() || p->kind == Parameter::Kind::attribute)
-                    attributes[key] = attribute(inside + key, entry.value());
-                else
+                const bool known = p != row.parameters.end();
+                if (known && p->kind != Parameter::Kind::attribute)
                     operands[key] = {operand(inside + key, *p, entry.value())};
+                else
+                    attributes[key] =
+                        attribute(inside + key, entry.value(), known ? p->type : std::string());
             }
             return row.make(arguments_for(row.name, row.parameters, operands, attributes));
         });
@@ -172,7 +174,7 @@ SmootherOptions read_smoother(const Callable& operation, const Json& attrs, DTyp
             options.normaliser =
                 reader.part(description::normalisers(), "normaliser", field, value);
         else
-            plain[name] = attribute(field, value, type == "key");
+            plain[name] = attribute(field, value, type);
     }
     options.dropout = dropout_of(operation, plain);
     return options;

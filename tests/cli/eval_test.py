@@ -137,6 +137,10 @@ run({"op": "matmul", "inputs": {"a": "x", "b": "x"}, "outputs": {"out": "c"}}, 3
 run({"op": "softmax", "inputs": {"x": "x"}, "attrs": {"axis": 7}, "outputs": {"out": "c"}}, 3, "softmax")
 run({"op": "softmax", "inputs": {"x": "x"}, "attrs": {"axis": {}}, "outputs": {"out": "c"}}, 3, "attrs.axis")
 run({"op": "reshape", "inputs": {"x": "x"}, "attrs": {"shape": [1, 2.5]}, "outputs": {"out": "c"}}, 3, "attrs.shape: must be a list of integers")
+for op, attrs, says in [("sum", {"axes": [0], "keep_axes": [[1]]}, "attrs.keep_axes: must be bool"), ("dropout", {"p": [0.5]}, "attrs.p: must be float"),
+                        ("softmax", {"axis": [0.5]}, "attrs.axis: must be int"), ("pad", {"before": [1], "after": [1], "mode": [None]}, "attrs.mode: must be constant|"),
+                        ("dropout", {"p": 0.5, "key": [0.5, 1]}, "attrs.key: must be a list of integers")]:
+    run({"op": op, "inputs": {"x": "x"}, "attrs": attrs, "outputs": {"out": "o"}}, 3, says)
 run({"op": "masked_fill", "inputs": {"x": "ids", "mask": "ids"}, "attrs": {"value": 2**53 + 1}, "outputs": {"out": "c"}}, 3, "attribute 'value' does not hold 9007199254740993 exactly")
 run({"op": "pad", "inputs": {"x": "ids"}, "attrs": {"before": [0, 1], "after": [0, 1], "value": 2.0**63}, "outputs": {"out": "c"}}, 3, "is no i64")
 run({"op": "cholesky", "inputs": {"a": "y"}, "outputs": {"out": "c"}}, 3, "square")
@@ -162,7 +166,7 @@ for attrs, says in [
         ({"filter": {"or": [{"by_head": [{"window": {}}]}]}}, "attrs.filter.or[0].by_head[0]: [window] attribute 'w' (int) is missing"),
         ({"filter": {"window": {"w": -3}}}, "attrs.filter: [window] attribute 'w' = -3 is outside [1,inf)"), ({"filter": {"strided_local": {"l": -2}}}, "attrs.filter: [strided_local] attribute 'l' = -2 is outside [1,inf)"),
         ({"filter": {"fixed_local": {"l": -5}}}, "attrs.filter: [fixed_local] attribute 'l' = -5 is outside"), ({"filter": {"same_length": {"memory": 1, "length": 0}}}, "[same_length] attribute 'length' = 0 is outside"),
-        ({"filter": {"padding": {"lengths": [[1, 2], [3]]}}}, "attrs.filter.padding.lengths: has rows of unequal lengths"),
+        ({"filter": {"window": {"w": [0.5]}}}, "attrs.filter.window.w: must be int"), ({"filter": {"padding": {"lengths": [[1, 2], [3]]}}}, "attrs.filter.padding.lengths: has rows of unequal lengths"),
         ({"filter": {"padding": {"lengths": [4.7]}}}, "attrs.filter.padding.lengths: must hold whole numbers"),
         ({"position": {"symmetric": {"encoding": [[1], [2], [3]], "offset": 2**63 - 1}}}, "[symmetric] the offset 9223372036854775807 is beyond 2^53"),
         ({"filter": {"padding": {"lengths": [[[1]]]}}}, "attrs.filter.padding.lengths: has more than two axes"),
