@@ -14,6 +14,7 @@
 #include "cli/smoother_spec.h"
 #include "engine/error.h"
 #include "engine/io/safetensors.h"
+#include "engine/operation.h"
 #include "models/data/text.h"
 
 namespace mercer::cli {
@@ -151,11 +152,15 @@ private:
         for (const auto& [result, value] : object(entry_, "outputs").items()) {
             const std::string field = "outputs." + result, &name = text(field, value);
             const size_t place = result_place(function, field, result, results.size());
+            const auto dense = [&](const Var& y) {
+                const CalledAs called(function.info->name.data());  // a view may be too large
+                return y.value().contiguous();
+            };
             if (!function.result_list)
-                put(out, field, name, results[place].value());
+                put(out, field, name, dense(results[place]));
             else
                 for (size_t k = 0; k < results.size(); ++k)
-                    put(out, field, name + "/" + std::to_string(k), results[k].value());
+                    put(out, field, name + "/" + std::to_string(k), dense(results[k]));
         }
     }
 

@@ -8,22 +8,18 @@
 namespace mercer {
 
 template <class X>
-X max_pool_vjp(const X& g, const Tensor& indices, const Shape& x) {
-    const X rows = reshape(g, {x[0] * x[1], indices.size(1)});
-    return reshape(scatter_add(rows, indices, 1, x[2] * x[3]), x);
-}
-
-template <class X>
 void MaxPool2d::vjp(Vjp<X>& c, const Attrs& attrs) {
-    if constexpr (std::is_same_v<X, Tensor>)
-        c.give(0, backward(attrs, c.in(0), c.g()));
-    else
-        c.give(0, max_pool_vjp(c.g(), indices(attrs, c.value(0)), c.in_shape(0)));
+    if constexpr (std::is_same_v<X, Tensor>) return c.give(0, backward(attrs, c.in(0), c.g()));
+    const Tensor at = indices(attrs, c.value(0));
+    const Shape x = c.in_shape(0);
+    const X rows = reshape(c.g(), {x[0] * x[1], at.size(1)});
+    c.give(0, reshape(scatter_add(rows, at, 1, x[2] * x[3]), x));
 }
 
 MERCER_VALUE max_pool1d(const MERCER_VALUE& x, int64_t kernel, int64_t stride, const Shape& pads) {
-    const ConvolutionAttrs windows = window_attrs("max_pool1d", 1, x.shape(), {kernel},
-                                                  {stride ? stride : kernel}, pads);
+    const CalledAs called("max_pool1d");
+    const ConvolutionAttrs windows =
+        window_attrs("max_pool1d", 1, x.shape(), {kernel}, {stride ? stride : kernel}, pads);
     return without_row(perform<MaxPool2d>(windows, with_row(x)));
 }
 MERCER_VALUE max_pool2d(const MERCER_VALUE& x, const Shape& kernel, const Shape& stride,
@@ -32,8 +28,9 @@ MERCER_VALUE max_pool2d(const MERCER_VALUE& x, const Shape& kernel, const Shape&
 }
 MERCER_VALUE avg_pool1d(const MERCER_VALUE& x, int64_t kernel, int64_t stride, const Shape& pads,
                         bool count_include_pad) {
-    const ConvolutionAttrs windows = window_attrs("avg_pool1d", 1, x.shape(), {kernel},
-                                                  {stride ? stride : kernel}, pads);
+    const CalledAs called("avg_pool1d");
+    const ConvolutionAttrs windows =
+        window_attrs("avg_pool1d", 1, x.shape(), {kernel}, {stride ? stride : kernel}, pads);
     return without_row(average_of_windows(with_row(x), windows, count_include_pad));
 }
 MERCER_VALUE avg_pool2d(const MERCER_VALUE& x, const Shape& kernel, const Shape& stride,

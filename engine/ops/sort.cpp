@@ -140,6 +140,7 @@ std::array<Tensor, 2> TopK::forward(const Attrs& attrs, std::span<const Tensor> 
     if (attrs.k < 0 || attrs.k > x[0].shape()[attrs.axis])
         throw ValueError(name, "k = ", attrs.k, " of axis ", attrs.axis, " of ", x[0].shape());
     if (attrs.k == 1) {  // NaN, which the arg reductions find first, comes last here
+        const CalledAs called(name);
         const Tensor at =
             attrs.largest ? argmax(x[0], attrs.axis, true) : argmin(x[0], attrs.axis, true);
         Tensor best = gather(x[0], at, attrs.axis);

@@ -30,7 +30,8 @@ void limited(F f) {
 TEST_CASE("errors bear the name of the function that was called") {
     const Tensor x = Tensor::ones({2, 3}), square = Tensor::zeros({3, 3}),
                  index = Tensor::from(std::vector<int64_t>{0}),
-                 bytes = Tensor::ones({2, 3}, DType::i32);
+                 bytes = Tensor::ones({2, 3}, DType::i32),
+                 wide = broadcast_to(Tensor::ones({1, 1, 1}), {1, 1, int64_t{1} << 62});
     const Tensor both[] = {x, bytes};  // dtypes that do not fit
     const std::pair<std::string, std::function<void()>> faults[] = {
         {"solve_spd", [&] { solve_spd(square, square); }},
@@ -68,6 +69,9 @@ TEST_CASE("errors bear the name of the function that was called") {
         {"reshape", [&] { limited([&] { reshape(transpose(x), {6}); }); }},
         {"tensor", [&] { limited([&] { Tensor::ones({6}); }); }},
         {"exp", [&] { limited([&] { exp(x); }); }},
+        {"topk", [&] { limited([&] { topk(x, 1); }); }},
+        {"max_pool1d", [&] { max_pool1d(wide, 2); }},
+        {"avg_pool1d", [&] { avg_pool1d(wide, 2); }},
     };
     for (const auto& [name, fault] : faults) {
         CAPTURE(name);
