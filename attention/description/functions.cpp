@@ -7,6 +7,7 @@
 #include "attention/smoother/bandwidth.h"
 #include "attention/smoother/position/encoding.h"
 #include "attention/smoother/position/relative.h"
+#include "attention/smoother/position/transformer_xl.h"
 #include "attention/smoother/probes.h"
 
 namespace mercer::description {
@@ -18,6 +19,10 @@ Tensor count(int64_t n) { return Tensor::scalar(n, DType::i64); }
 Var sinusoidal_encoding(const Var& positions, int64_t width, DType dtype, EncodingLayout layout,
                         double base, int64_t padding_index) {
     return mercer::sinusoidal_encoding(positions, width, dtype, {layout, base, padding_index});
+}
+
+Var with_memory(const Tensor& memory, const Var& x) {  // no gradient goes into the memory
+    return mercer::with_memory(memory, x);
 }
 
 std::tuple<Var, Var, Var> similarity_and_magnitude(const Var& q, const Var& k) {

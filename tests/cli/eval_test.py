@@ -69,6 +69,8 @@ out = run([{"op": "sum", "inputs": {"x": "x"}, "attrs": {"axes": [0, 1]}, "outpu
            {"op": "broadcast_to", "inputs": {"x": "one"}, "attrs": {"shape": [1 << 60]}, "outputs": {"out": "b"}}], 1, "entry 1: ")
 check(list(out) == ["0/s"], "the entry before is kept")
 run({"op": "broadcast_to", "inputs": {"x": "one"}, "attrs": {"shape": [1 << 62]}, "outputs": {"out": "b"}}, 3, "[broadcast_to] too many bytes")
+run({"op": "with_memory", "inputs": {"memory": "x", "x": "x"}, "outputs": {"out": "y"}, "cotangents": {"out": "y"}, "gradients": {"memory": "d"}}, 3,
+    "gradients.memory: the operation is not differentiable in it")
 run({"op": "unslice", "inputs": {"x": "w"}, "attrs": {"shape": [6], "axis": 0, "begin": 99, "step": 1},
      "outputs": {"out": "y"}}, 3, "[unslice] (2) at 99 by 1 does not fit axis 0 of (6)")
 # Parts have cotangents each, by one name for all or by a list.
