@@ -54,9 +54,9 @@ MERCER_API std::span<const Callable> operations();
 
 /// attend(q, k, v) -> out, weights, fallbacks, nonpositive, lse, entropy; smoother_weights(q, k) -> out,
 /// fallbacks, nonpositive; log_weights(q, k) -> out; visible(q, k) -> out; probe_rows(q, k) ->
-/// log_similarity, magnitude. In the order of the
-/// operation's results; those that are not wanted (same order) may be undefined. Counts are i64, of
-/// options.report, which must be given and outlive the results' tape.
+/// log_similarity, magnitude. In the order of the operation's results; those that are not wanted (same
+/// order) may be undefined. Counts are i64, of options.report, which must be given and outlive the
+/// results' tape. attend's weights are those before dropout (graph_attention_weights: after).
 MERCER_API std::vector<Var> call_smoother(const Callable& operation, const Operands& operands,
                                           SmootherOptions options, const std::vector<bool>& wanted);
 

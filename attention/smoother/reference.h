@@ -38,7 +38,8 @@ struct SmootherOptions {
 /// log k(q, k), up to terms that depend on the query only; −∞ where filtered out. ValueError for a
 /// kernel that gives weights.
 MERCER_API Var log_weights(const Var& q, const Var& k, const SmootherOptions& options = {});
-/// The normalised weights: each row sums to 1; a row that sees nothing is 0. Of signed weights whose sum is 0: infinite.
+/// The normalised weights, before dropout: each row sums to 1; a row that sees nothing is 0. Of signed weights whose sum
+/// is 0: infinite.
 MERCER_API Var smoother_weights(const Var& q, const Var& k, const SmootherOptions& options = {});
 /// The smoother. A query with NaN or infinities, or that sees a key or value with them, gets NaN;
 /// what a query does not see has no influence on it nor on its gradients, and it none on theirs (in tables of positions:

@@ -31,7 +31,8 @@ struct TransformerXl {
     int64_t clamp_length = 0;
     /// Later keys are hidden, and half of the distances are left out.
     bool causal = false;
-    /// Of PE; Tsai's Eq. 5 has interleaved.
+    /// Of PE; Tsai's Eq. 5 has interleaved. In fairseq's, −1 is padding: the PE of the key one later
+    /// than its query, which only a scheme that is not causal meets, is zero.
     EncodingLayout layout = EncodingLayout::halves;
 };
 /// q + u and the term (q + v)·W_R PE(i + Tk − Tq − j)/√d: with c = (q + v)·W_Rᵀ/√d an inner product, as
