@@ -47,7 +47,7 @@ struct ComparisonOptions {
     int seeds = 3;
     int64_t heads = 4;
     FitOptions fit{};
-    int64_t every = 1;  // weights are kept of each so-manieth month: of all, in memory n²
+    int64_t every = 1;  // weights are kept of each `every`-th month: of all, in memory n²
 };
 
 /// The heads that the reference used for the two built-in series: 8 for CO₂, 4 for the airline; 4

@@ -53,7 +53,7 @@ TEST_CASE("the same seed gives the same bits, on any number of threads") {
     CHECK(alone.prediction != train(series, 12, 2).prediction);
 }
 
-TEST_CASE("weights of each so-manieth month are those rows, and all that takes memory") {
+TEST_CASE("weights of each `every`-th month are those rows, and all that takes memory") {
     MonthlySeries series;
     for (int month = 0; month < 2400; ++month) {
         series.time.push_back(1800 + (month + .5) / 12);
