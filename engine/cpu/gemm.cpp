@@ -10,7 +10,6 @@
 #include "engine/cpu/gemm.h"
 
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -164,15 +163,15 @@ template <class T>
 void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t threads,
                       const T* const* next = nullptr) {
     if (x.k == 0) {
-        if (!x.accumulate) clear(x);
+        for (int64_t i = 0; !x.accumulate && i < x.m; ++i)
+            std::fill_n(x.c.data + i * x.c.row, x.n, T(0));
         return finish(x);
     }
     if (x.order == Order::lanes) return multiply_in_lanes(table, x, threads);
-    if (x.order == Order::strands) {
-        table.multiply_strands(x.n, x.k, x.a.data, x.a.col, x.b.data, x.b.row, x.c.data,
-                               x.accumulate);
-        return finish(x);
-    }
+    if (x.order == Order::strands)
+        return table.multiply_strands(x.n, x.k, x.a.data, x.a.col, x.b.data, x.b.row, x.c.data,
+                                      x.accumulate),
+               finish(x);
     if (threads == 1 && is_small<T>(x.m, x.n, x.k, x.a, x.b, x.c)) {
         multiply_small(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare, next);
         return finish(x);
@@ -232,19 +231,16 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
 
 /// The same by whom the environment says, where c's columns may lie apart.
 template <class T>
-void multiply_entry(const GemmTable<T>& table, Product<T> x, int64_t threads,
+void multiply_entry(const GemmTable<T>& table, const Product<T>& x, int64_t threads,
                     const T* const* next = nullptr) {
-    const MatrixView<T> c = x.c;
-    const auto multiply = [&](MatrixView<T> to) {
-        x.c = to;
-        if (!gemm_by_openblas()) return multiply_product(table, x, threads, next);
-        gemm_openblas<T>(x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate);
-        finish(x);
+    const auto multiply = [&](const Product<T>& y) {
+        if (!gemm_by_openblas()) return multiply_product(table, y, threads, next);
+        gemm_openblas<T>(y.m, y.n, y.k, y.a, y.b, y.c, y.accumulate);
+        finish(y);
     };
-    if (c.col == 1 || x.n == 1)
-        multiply(c);
-    else
-        beside(x.m, x.n, c, x.accumulate, multiply);
+    if (x.c.col == 1 || x.n == 1) return multiply(x);
+    Product<T> y = x;
+    beside(x.m, x.n, x.c, x.accumulate, [&](MatrixView<T> c) { y.c = c, multiply(y); });
 }
 
 }  // namespace
@@ -267,7 +263,7 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
                    accumulate,
                    after.any() ? &after : nullptr,
                    {after.bias, 0, after.bias_step},
-                   order == Order::by_shape ? order_by_shape(m, n, k, a, b) : order,
+                   order == Order::chain ? order : order_by_shape(m, n, k, a, b),
                    may_stream && streams(bytes),
                    may_stream && streams_between(bytes)};
     // The kernels want c's columns next to each other; and a few columns of b against many of aᵀ (as in the
@@ -277,7 +273,7 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
         a.row == 1 && b.col == 1 && n <= 2 * table.nr && m > 2 * n && k > 4 * table.nr;
     const bool swap = all.order == Order::lanes               ? m == 1 && b.row == 1
                       : n == 1 || all.order == Order::strands ? m > 1
-                                                              : (c.row == 1 ? c.col != 1 : tall);
+                                                              : (c.col > 1 ? c.col > c.row : tall);
     if (swap) {
         std::swap(all.m, all.n);
         std::swap(all.a, all.b);
@@ -332,7 +328,7 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
     // What is small: the way to it would take as long.
     if (!after.any() && !gemm_by_openblas()) {
         const GemmTable<T>& table = gemm_kernels<T>();
-        if (order == Order::by_shape) order = order_by_shape(m, n, k, a, b);
+        if (order != Order::chain) order = order_by_shape(m, n, k, a, b);
         if (order == Order::lanes) {
             const bool dots = a.col == 1 && b.row == 1 && is_near<T>(m * n, k);
             if (dots && m == 1)
@@ -346,11 +342,9 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
                                   const MatrixView<const T>& r, const MatrixView<T>& to) {
                 const bool strands = order == Order::strands;
                 if (strands ? to.col != 1 : !is_small<T>(rows, columns, k, l, r, to)) return false;
-                if (strands)
-                    table.multiply_strands(columns, k, l.data, l.col, r.data, r.row, to.data,
-                                           accumulate);
-                else
-                    multiply_small(table, rows, columns, k, l, r, to, accumulate);
+                strands ? table.multiply_strands(columns, k, l.data, l.col, r.data, r.row, to.data,
+                                                 accumulate)
+                        : multiply_small(table, rows, columns, k, l, r, to, accumulate);
                 return true;
             };
             const auto turned = [](const auto& x) { return MatrixView{x.data, x.col, x.row}; };

@@ -34,7 +34,7 @@ struct Epilogue {
 ///             added to, if it is accumulated
 ///   strands   step p goes to strand p mod 4, each a chain of fma in ascending p from 0 on; then strands 0 and 2, 1 and 3
 ///             are joined, then those; then c is added to, if it is accumulated
-/// Who calls takes the first or the second; by_shape is one of the others, as order_by_shape says.
+/// Who calls takes by_shape or chain; by_shape is one of the other three, as order_by_shape says.
 enum class Order { by_shape, chain, lanes, strands };
 
 /// Lanes are for where k runs along memory and so few columns meet it that turning it across
@@ -50,15 +50,17 @@ constexpr Order order_by_shape(int64_t m, int64_t n, int64_t k, const MatrixView
     if ((a.col == 1 && n <= few_columns && k >= l * n) || (m == 1 && b.row == 1 && k >= l))
         return Order::lanes;
     const bool row = m == 1 && b.col == 1, column = n == 1 && a.row == 1;
-    const int64_t across = m == 1 ? n : m, most = (128 << 10) / int64_t(sizeof(T));  // one L2's
+    // Of L1; or of L2, where it is read once on every instruction set.
+    const int64_t across = m == 1 ? n : m,
+                  most = (across <= l ? 128 << 10 : 32 << 10) / int64_t(sizeof(T));
     return (row || column) && k >= 16 && k <= most && across <= lone_columns<T> &&
                    across * k <= most && across > 0
                ? Order::strands
                : Order::chain;
 }
 
-/// c(m×n) = a(m×k)·b(k×n), or c += with `accumulate`. Strides are arbitrary (transposes cost no
-/// copy beyond packing); c must not overlap a or b. Parallel over tiles of c. Cost 2mnk flops.
+/// c(m×n) = a(m×k)·b(k×n), or c += with `accumulate`. Strides are arbitrary (transposes cost no copy beyond packing; a c
+/// with neither stride 1 is made in scratch of its size); c must not overlap a or b. Parallel over tiles of c. Cost 2mnk flops.
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
           const MatrixView<const T>& b, const MatrixView<T>& c, bool accumulate = false,

@@ -1,6 +1,7 @@
 // One thread's product of operands that are used where they are; but a small transposed b goes through one panel.
 #pragma once
 
+#include <cstring>
 #include <optional>
 
 #include "engine/cpu/gemm_panel.h"
@@ -9,6 +10,20 @@
 namespace mercer::cpu {
 
 inline constexpr int64_t small = 64;
+
+/// Rows of b that one register holds: in whole ones, at `to`.
+template <class T>
+MatrixView<const T> widened(int64_t n, int64_t k, const MatrixView<const T>& b, T* to) {
+    const T* const end = b.data + (k - 1) * b.row + n;
+    for (int64_t p = 0; p < k; ++p) {
+        const T* const row = b.data + p * b.row;
+        if (end - row >= line<T>)
+            std::memcpy(to + p * line<T>, row, 64);
+        else
+            std::fill(std::copy_n(row, n, to + p * line<T>), to + (p + 1) * line<T>, T(0));
+    }
+    return {to, line<T>, 1};
+}
 
 /// Whether L2 holds b beside the rest.
 template <class T>
@@ -57,11 +72,9 @@ void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t 
                        const MatrixView<T>& c, bool accumulate, int64_t spare = 0,
                        bool stream = false, const T* const* next = nullptr, int64_t ahead = 0) {
     if (!in_place(table, n, b, spare)) {
-        alignas(64) T panel[small * line<T>];
-        const int64_t width = panel_width(table, n);
-        table.pack_columns(n, k, b.data, b.row, 1, panel);
-        return multiply_in_place<T>(table, m, n, k, a, {panel, width, 1}, c, accumulate, width - n,
-                                    stream, next, ahead);
+        T wide[small * line<T>];
+        return multiply_in_place(table, m, n, k, a, widened(n, k, b, wide), c, accumulate, line<T>,
+                                 stream, next, ahead);
     }
     T few[small + line<T>];
     std::optional<Scratch> scratch;

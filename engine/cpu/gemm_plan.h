@@ -76,12 +76,6 @@ bool streams(const Product<T>& x, bool large) {
            x.c.row * int64_t(sizeof(T)) % 64 == 0;
 }
 
-template <class T>
-void clear(const Product<T>& x) {
-    for (int64_t i = 0; i < x.m; ++i)
-        for (int64_t j = 0; j < x.n; ++j) x.c.data[i * x.c.row + j * x.c.col] = T(0);
-}
-
 /// Elements in whole registers beyond a row of b.
 template <class T>
 int64_t overhang(const GemmTable<T>& table, int64_t n) {

@@ -101,7 +101,7 @@ void multiply(const Tensor& out, const Tensor& a, const Tensor& b, const AfterPr
     const auto x = matrix<T>(a), y = matrix<T>(b);
     const std::array<Strides, 3> strides{batch_strides(out, batch), batch_strides(a, batch),
                                          batch_strides(b, batch)};
-    if (order == cpu::Order::by_shape) order = cpu::order_by_shape(m, n, k, x, y);
+    if (order != cpu::Order::chain) order = cpu::order_by_shape(m, n, k, x, y);
     if (order == cpu::Order::chain && !epilogue.any() && !cpu::gemm_by_openblas() &&
         multiply_tiny(m, n, k, x, y, c, batch, strides))
         return;

@@ -56,9 +56,11 @@ TEST_CASE_TEMPLATE("gemm: which sums are in lanes, which in strands", T, float, 
         CHECK(stranded(m, 4 * l, 16, Layout::rows, Layout::rows) == (m == 1));
         CHECK(stranded(4 * l, m, 16, Layout::columns, Layout::rows) == (m == 1));
     }
-    const int64_t most = 512;  // of k, where c is four lines
-    CHECK(stranded(1, 4 * l, most, Layout::both, Layout::padded_rows));
-    CHECK_FALSE(stranded(1, 4 * l, most + 1, Layout::rows, Layout::rows));
+    CHECK(stranded(1, 4 * l, 128, Layout::both, Layout::padded_rows));  // 32 KiB
+    CHECK_FALSE(stranded(1, 4 * l, 129, Layout::rows, Layout::rows));
+    CHECK(stranded(1, l, 2048, Layout::both, Layout::rows));  // 128 KiB
+    CHECK_FALSE(stranded(1, l, 2049, Layout::both, Layout::rows));
+    CHECK_FALSE(stranded(1, l + 1, 2048, Layout::rows, Layout::rows));
     CHECK_FALSE(stranded(1, 4 * l + 1, 100, Layout::rows, Layout::rows));
     CHECK_FALSE(stranded(1, 4 * l, 15, Layout::rows, Layout::rows));
     CHECK_FALSE(stranded(4 * l, 1, 100, Layout::both, Layout::rows));
@@ -206,6 +208,25 @@ TEST_CASE_TEMPLATE("gemm: last columns that share registers", T, float, double) 
                              seed % 2 ? Layout::rows : Layout::padded_rows,
                              seed % 4 ? Layout::rows : Layout::padded_rows, seed % 7 == 0, seed);
                 }
+}
+
+TEST_CASE_TEMPLATE("gemm: rows of b that overlap, or are all the same one", T, float, double) {
+    constexpr int64_t m = 5, k = 9;
+    Numbers numbers{11};
+    Matrix<T> a(m, k, Layout::rows), b(k, 16, Layout::rows);
+    a.fill(numbers), b.fill(numbers);
+    for (int64_t n = 1; n <= 16; ++n)
+        for (int64_t row : {0, 1, 2, 7}) {
+            CAPTURE(n);
+            CAPTURE(row);
+            Matrix<T> c(m, n, Layout::rows), expected(m, n, Layout::rows);
+            const MatrixView<const T> overlapping{b.memory.data(), row, 1};
+            promised<T>(m, n, k, a.in(), overlapping, expected.out(), false);
+            on_every_isa([&] {
+                cpu::gemm<T>(m, n, k, a.in(), overlapping, c.out());
+                CHECK(same_bits(c.memory, expected.memory));
+            });
+        }
 }
 
 TEST_CASE_TEMPLATE("gemm: k across several blocks", T, float, double) {

@@ -72,13 +72,13 @@ public:
     }
     /// The panel of b at column j is next.
     void panel(int64_t j) {
-        const int vectors = panel_vectors<T>(x_.n - j), width = vectors * lanes<T>;
-        vectors_ = vectors;
+        vectors_ = panel_vectors<T>(x_.n - j);
+        const int width = vectors_ * lanes<T>;
         tile_.b = x_.b_packed ? x_.b + j * (x_.b_depth ? x_.b_depth : x_.k) + x_.b_first * width
                               : x_.b + j;
         tile_.b_row = x_.b_packed ? width : x_.b_row;
         tile_.b_end = x_.b_end && !x_.b_packed ? x_.b_end + j : nullptr;
-        tile_.last = int(x_.n - j < width ? x_.n - j : width) - (vectors - 1) * lanes<T>;
+        tile_.last = (x_.n - j < width ? int(x_.n - j) : width) - width + lanes<T>;
         c_ = x_.c + j;
     }
     /// Rows i … times that panel; `next`: the tile of c that comes after.

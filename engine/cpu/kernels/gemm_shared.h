@@ -15,6 +15,8 @@ int shares(const cpu::GemmSmall<T>& x, int most) {
     constexpr int w = lanes<T>;
     const int last = int(x.n % w), share = 4 * last <= w ? 4 : 2, rows = shared_rows(share);
     if (MERCER_SIMD != MERCER_SIMD_AVX512 || x.m < rows || most < rows || x.n < 2 * w) return 0;
+    // A step of one register and the rest takes longer until its ends are repaid.
+    if (x.k < (x.n / w % 2 == 0 ? 9 : 24)) return 0;
     return last == 0 || share * last > w || x.accumulate || x.stream || x.brief ? 0 : share;
 }
 
