@@ -73,7 +73,7 @@ void micro(const Tile<T>& tile) {
         __builtin_prefetch(ahead0 + line_elements, 0, 2);
         if (copies > 0) {
             --copies;
-            if constexpr (tile_columns < T >> line_elements)  // in a third line, if unaligned
+            if constexpr (line_elements < tile_columns<T>)  // in a third line, if unaligned
                 __builtin_prefetch(ahead0 + tile_columns<T> - 1, 0, 2);
             MERCER_UNROLL for (int j = 0; j < tile_vectors; ++j) {
                 V::load(from + j * w).store(to + j * w);
