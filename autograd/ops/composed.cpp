@@ -10,7 +10,6 @@
 #include "autograd/ops/matmul.h"
 #include "autograd/ops/pointwise.h"
 #include "engine/error.h"
-#include "engine/ops/loss_rows.h"
 #include "engine/ops/losses.h"
 #include "engine/ops/require.h"
 

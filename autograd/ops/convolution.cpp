@@ -4,4 +4,3 @@
 
 #define MERCER_VALUE Var
 #include "engine/ops/convolution.inl"
-#include "engine/ops/pooling.inl"

@@ -4,4 +4,3 @@
 
 #define MERCER_VALUE Var
 #include "engine/ops/segment.inl"
-#include "engine/ops/sparse.inl"

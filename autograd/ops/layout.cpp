@@ -6,8 +6,6 @@
 #include "engine/ops/choice.inl"
 #include "engine/ops/index.inl"
 #include "engine/ops/layout.inl"
-#include "engine/ops/pad.inl"
-#include "engine/ops/slice.inl"
 
 namespace mercer {
 

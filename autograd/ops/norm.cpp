@@ -3,5 +3,4 @@
 #include "autograd/record.h"
 
 #define MERCER_VALUE Var
-#include "engine/ops/channel.inl"
 #include "engine/ops/norm.inl"

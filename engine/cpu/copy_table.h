@@ -13,6 +13,13 @@ struct Plane {
     int64_t planes = 1, to_plane = 0, from_plane = 0;
 };
 
+/// What kernels on tiles copied so ask for while they work: where the operands of the next tile begin, the last one's first,
+/// and how many bytes its rows are apart.
+struct TileAhead {
+    const char* operand[2] = {};
+    int64_t pitch = 0;
+};
+
 struct CopyTable {
     int register_bytes;
     void (*plane[4])(void* to, const void* from, const Plane&);  // of 2^i bytes

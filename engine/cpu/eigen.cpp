@@ -1,9 +1,8 @@
-#include "engine/cpu/eigen.h"
-
 #include <atomic>
 #include <numeric>
 
 #include "engine/cpu/dispatch.h"
+#include "engine/cpu/factor.h"
 #include "engine/cpu/instantiate.h"
 #include "engine/cpu/tridiagonal.h"
 

@@ -1,5 +1,5 @@
-// Blocked Cholesky, LU and triangular solves on row-major matrices: blocks by kernels, the rest by the products' kernels. The
-// same bits on every instruction set and any number of threads.
+// Blocked Cholesky, LU, triangular solves and symmetric eigenproblems on row-major matrices: blocks by kernels, the rest by
+// the products' kernels. The same bits on every instruction set and any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -31,5 +31,13 @@ void lu_solve(int64_t n, int64_t k, const T* factors, const int64_t* pivots, boo
 /// a⁻¹, n×n, contiguous, from what lu left. 4n³/3 flops.
 template <class T>
 void lu_inverse(int64_t n, const T* factors, const int64_t* pivots, T* inverse);
+
+/// Eigenvalues and vectors of a symmetric matrix: Householder reduction to tridiagonal form in panels, Cuppen's divide and
+/// conquer, and back through the reflections as products.
+/// a = V·diag(λ)·Vᵀ for n×n, contiguous, finite; its lower triangle is read. λ ascending; V's columns,
+/// the largest component of each positive. False if an eigenvalue of a small block does not converge. ≈ 4/3 n³ + 4/3 n³ + 2n³
+/// flops, less what deflates.
+template <class T>
+bool eigh(int64_t n, const T* a, T* values, T* vectors);
 
 }  // namespace mercer::cpu

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstring>
 
-#include "engine/cpu/join_rows.h"
 #include "engine/cpu/segment.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"

@@ -1,4 +1,4 @@
-#include "engine/cpu/join_rows.h"
+#include "engine/cpu/index.h"
 
 #include <algorithm>
 #include <atomic>

@@ -3,7 +3,7 @@
 
 #include "engine/cpu/copy.h"
 #include "engine/cpu/dispatch.h"
-#include "engine/cpu/tiny_table.h"
+#include "engine/cpu/linalg_table.h"
 #include "engine/scratch.h"
 
 namespace mercer {

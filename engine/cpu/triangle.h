@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "engine/cpu/copy.h"
-#include "engine/cpu/factor_table.h"
 #include "engine/cpu/gemm_panel.h"
 #include "engine/cpu/gemm_plan.h"
+#include "engine/cpu/linalg_table.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "engine/cpu/eigen_table.h"
+#include "engine/cpu/linalg_table.h"
 #include "engine/cpu/triangle.h"
 
 namespace mercer {

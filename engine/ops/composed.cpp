@@ -9,7 +9,6 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"
-#include "engine/ops/loss_rows.h"
 #include "engine/ops/losses.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/require.h"

@@ -4,7 +4,7 @@
 #include "engine/cpu/layout.h"
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/ops/loss_rows.h"
+#include "engine/ops/losses.h"
 #include "engine/ops/reduce.h"
 #include "engine/ops/rows.h"
 

@@ -8,7 +8,7 @@
 
 #include "engine/functions.h"
 #include "engine/ops/entmax.h"
-#include "engine/ops/loss_rows.h"
+#include "engine/ops/losses.h"
 
 namespace mercer {
 
@@ -34,7 +34,7 @@ void Entmax<kind>::vjp(Vjp<X>& c, const Attrs& attrs) {
         X q(cast(inside, c.dtype())), safe, l;  // p^(2−α) on the support; p; log p
         if constexpr (kind != EntmaxAlpha::two) safe = where(inside, p, one);
         if constexpr (kind == EntmaxAlpha::three_halves) q = where(inside, sqrt(safe), zero);
-        // Of α > 2 as in entmax_steep.h: q is told from its largest, g from there.
+        // Of α > 2 as in entmax_threshold.h: q is told from its largest, g from there.
         X ratio = q, away = g;
         if constexpr (any) {
             l = log(safe);

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <mutex>
 
-#include "engine/cpu/eigen.h"
 #include "engine/cpu/factor.h"
 #include "engine/cpu/layout.h"
 #include "engine/cpu/tiny.h"

@@ -10,6 +10,7 @@
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/operation.h"
+#include "engine/ops/losses.h"
 #include "engine/ops/pointwise/formula.h"
 #include "engine/ops/registry.h"
 #include "engine/ops/rows.h"
@@ -219,6 +220,16 @@ std::span<const OperationInfo> operations() {
 }
 #undef POINTWISE
 #undef FUNCTION
+
+#define MERCER_LOSS(name, ...)                                                 \
+    MERCER_DISPATCH(cpu::PointwiseKernels, name##_kernels)                     \
+    MERCER_DISPATCH(cpu::PointwiseSums, name##_sums)                           \
+    const PointwiseOp& loss::name() {                                          \
+        static constexpr PointwiseOp op{#name, &name##_kernels, &name##_sums}; \
+        return op;                                                             \
+    }
+#include "engine/ops/losses.def"
+#undef MERCER_LOSS
 
 const PointwiseOp& pointwise_op(std::string_view name) {
     for (const OperationInfo& info : operations())

@@ -1,7 +1,5 @@
 // Max pooling: the tile of a plane, padded with −∞, is read once for each tap. Traffic: x once, y once; backward x and
 // g once, dx twice.
-#include "engine/ops/pooling.h"
-
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "engine/cpu/patches.h"
 #include "engine/error.h"
 #include "engine/functions.h"
+#include "engine/ops/convolution.h"
 #include "engine/ops/require.h"
 #include "engine/parallel.h"
 #include "engine/scratch.h"

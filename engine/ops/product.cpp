@@ -1,10 +1,12 @@
-#include "engine/ops/product.h"
-
+// Products of floats, some of whose partial products may leave the range: with an exponent of their own, so that 0·∞ is
+// not met unless it stands in x. Gradients line by line in f64.
 #include <algorithm>
 #include <cmath>
 
 #include "engine/functions.h"
+#include "engine/ops/reduce.h"
 #include "engine/ops/rows.h"
+#include "engine/ops/scan.h"
 #include "engine/scratch.h"
 
 namespace mercer {

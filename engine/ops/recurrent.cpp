@@ -4,13 +4,15 @@
 
 #include <algorithm>
 
+#include "engine/cancel.h"
 #include "engine/cpu/dispatch.h"
 #include "engine/cpu/gemm.h"
-#include "engine/cpu/recurrent_steps.h"
+#include "engine/cpu/gemm_panel.h"
 #include "engine/cpu/recurrent_table.h"
 #include "engine/error.h"
 #include "engine/functions.h"
 #include "engine/ops/rows.h"
+#include "engine/parallel.h"
 #include "engine/scratch.h"
 
 namespace mercer {
@@ -19,6 +21,78 @@ MERCER_TYPED(cpu::RecurrentTable, cells)
 MERCER_DISPATCH_TYPED(cpu::RecurrentTable, cells)
 
 namespace {
+
+/// b (k×n) in panels for multiply_panel.
+template <class T>
+class PackedPanels {
+public:
+    PackedPanels(Scratch& scratch, int64_t k, int64_t n, cpu::MatrixView<const T> b)
+        : table_(cpu::gemm_kernels<T>()), k_(k), n_(n) {
+        data_ = scratch.take<T>((n + table_.lanes) * k);
+        parallel_for((n + table_.nr - 1) / table_.nr, grain_for(k * table_.nr),
+                     [&](int64_t begin, int64_t end) {
+                         const int64_t j = begin * table_.nr, to = std::min(n, end * table_.nr);
+                         table_.pack_columns(to - j, k, b.data + j * b.col, b.row, b.col,
+                                             data_ + j * k);
+                     });
+    }
+    /// Scratch that multiply needs, for m rows.
+    int64_t room(int64_t m) const { return m * k_ + table_.lanes; }
+    /// c(m×n) (+)= a(m×k)·b, a row-major.
+    void multiply(int64_t m, const T* a, T* c, int64_t c_row, bool accumulate, T* room) const {
+        table_.pack_rows(m, k_, a, k_, 1, room);
+        for (int64_t j = 0; j < n_; j += table_.nr)
+            cpu::multiply_panel(table_, m, std::min<int64_t>(table_.nr, n_ - j), k_, room,
+                                data_ + j * k_, c + j, c_row, accumulate);
+    }
+
+private:
+    const cpu::GemmTable<T>& table_;
+    int64_t k_, n_;
+    T* data_;
+};
+
+/// The order of steps, and which sequences take part in one.
+struct Course {
+    int64_t steps, batch;
+    bool reverse;
+    const int64_t* lengths;  // of each sequence; nullptr: all whole
+
+    int64_t time(int64_t step) const { return reverse ? steps - 1 - step : step; }
+    bool active(int64_t step, int64_t b) const { return !lengths || time(step) < lengths[b]; }
+
+    /// body(step, begin, end, room) for all steps of each share of the sequences, the last step first if `descending`;
+    /// `room` serves u.multiply. Shares are large enough for the product's tiles, one for a thread.
+    template <class T, class Body>
+    void run(const PackedPanels<T>& u, bool descending, Body body) const {
+        const int64_t each = std::max<int64_t>(4, (batch + thread_count() - 1) / thread_count());
+        parallel_for((batch + each - 1) / each, 1, [&](int64_t from, int64_t to) {
+            Scratch scratch;
+            T* const room = scratch.take<T>(u.room(each));
+            for (int64_t i = from; i < to; ++i)
+                for (int64_t s = 0; s < steps; ++s) {
+                    poll_cancelled();
+                    body(descending ? steps - 1 - s : s, i * each, std::min(batch, (i + 1) * each),
+                         room);
+                }
+        });
+    }
+};
+
+/// Rows by step and sequence: of `all` (T, B, width), and of `start` (B, start_width) before the first step.
+template <class T>
+struct StepRows {
+    const Course& course;
+    T* all;  // nullptr: at() is nullptr
+    int64_t width;
+    T* start = nullptr;
+    int64_t start_width = 0;
+
+    T* at(int64_t step, int64_t b) const {
+        if (step < 0) return start + b * start_width;
+        return all ? all + (course.time(step) * course.batch + b) * width : nullptr;
+    }
+};
 
 /// to(T·B × gates·H, rows `row` apart) = x·w_ihᵀ; of a step alone the same bits as among others.
 template <class T>
@@ -29,11 +103,11 @@ void from_inputs(const Tensor& x, const Tensor& w_ih, Tensor& to) {
                  cpu::Order::chain);
 }
 
-cpu::Course course_of(const RecurrentAttrs& attrs, const Tensor& x, const Tensor& lengths) {
+Course course_of(const RecurrentAttrs& attrs, const Tensor& x, const Tensor& lengths) {
     return {x.size(0), x.size(1), attrs.reverse, elements<const int64_t>(lengths)};
 }
 /// What stands in `all` (T, B, width) after the last step.
-Tensor last_rows(const cpu::Course& course, const Tensor& all) {
+Tensor last_rows(const Course& course, const Tensor& all) {
     const int64_t t = course.time(course.steps - 1);
     return squeeze(slice(all, 0, t, t + 1), 0).clone();
 }
@@ -81,14 +155,14 @@ std::array<Tensor, 4> Lstm::forward(const Attrs& attrs, std::span<const Tensor> 
                  bias = in[3].contiguous(), h0 = in[4].contiguous(), c0 = in[5].contiguous(),
                  lengths = dense(in[6]);
     const int64_t n = w_hh.size(1), batch = x.size(1);
-    const cpu::Course course = course_of(attrs, x, lengths);
+    const Course course = course_of(attrs, x, lengths);
     Tensor y = Tensor::empty({x.size(0), batch, n}, x.dtype()),
            memory = Tensor::empty({x.size(0), batch, 5 * n}, x.dtype());
     visit_floating(x.dtype(), [&]<class T>(T) {
         from_inputs<T>(x, w_ih, memory);
         Scratch scratch;
-        const cpu::PackedPanels<T> u(scratch, n, 4 * n, {elements<T>(w_hh), 1, n});
-        const cpu::StepRows<T> h{course, elements<T>(y), n, elements<T>(h0), n},
+        const PackedPanels<T> u(scratch, n, 4 * n, {elements<T>(w_hh), 1, n});
+        const StepRows<T> h{course, elements<T>(y), n, elements<T>(h0), n},
             m{course, elements<T>(memory), 5 * n},
             c{course, elements<T>(memory) + 4 * n, 5 * n, elements<T>(c0), n};
         course.run(u, false, [&](int64_t s, int64_t begin, int64_t end, T* room) {
@@ -114,14 +188,14 @@ Lstm::Back<Tensor> Lstm::backward(const Attrs& attrs, std::span<const Tensor> sa
                  lengths = dense(saved[2]), memory = saved[3];
     const Tensor dy = dense(cotangents[0]), more = dense(cotangents[3]);
     const int64_t n = w_hh.size(1), batch = memory.size(1);
-    const cpu::Course course = course_of(attrs, memory, lengths);
+    const Course course = course_of(attrs, memory, lengths);
     Back<Tensor> back{Tensor::empty({memory.size(0), batch, 4 * n}, memory.dtype()),
                       or_zeros(cotangents[1], {batch, n}, memory.dtype()),
                       or_zeros(cotangents[2], {batch, n}, memory.dtype())};
     visit_floating(memory.dtype(), [&]<class T>(T) {
         Scratch scratch;
-        const cpu::PackedPanels<T> u(scratch, 4 * n, n, {elements<T>(w_hh), n, 1});
-        const cpu::StepRows<T> m{course, elements<T>(memory), 5 * n},
+        const PackedPanels<T> u(scratch, 4 * n, n, {elements<T>(w_hh), n, 1});
+        const StepRows<T> m{course, elements<T>(memory), 5 * n},
             c{course, elements<T>(memory) + 4 * n, 5 * n, elements<T>(c0), n},
             dys{course, elements<T>(dy), n}, mores{course, elements<T>(more), 5 * n},
             dzs{course, elements<T>(back.dz), 4 * n};
@@ -150,15 +224,15 @@ std::array<Tensor, 3> Gru::forward(const Attrs& attrs, std::span<const Tensor> i
                  b_ih = in[3].contiguous(), b_hh = in[4].contiguous(), h0 = in[5].contiguous(),
                  lengths = dense(in[6]);
     const int64_t n = w_hh.size(1), batch = x.size(1);
-    const cpu::Course course = course_of(attrs, x, lengths);
+    const Course course = course_of(attrs, x, lengths);
     Tensor y = Tensor::empty({x.size(0), batch, n}, x.dtype()),
            memory = Tensor::empty({x.size(0), batch, 4 * n}, x.dtype());
     visit_floating(x.dtype(), [&]<class T>(T) {
         from_inputs<T>(x, w_ih, memory);
         Scratch scratch;
-        const cpu::PackedPanels<T> u(scratch, n, 3 * n, {elements<T>(w_hh), 1, n});
+        const PackedPanels<T> u(scratch, n, 3 * n, {elements<T>(w_hh), 1, n});
         T* const from_h = scratch.take<T>(batch * 3 * n);
-        const cpu::StepRows<T> h{course, elements<T>(y), n, elements<T>(h0), n},
+        const StepRows<T> h{course, elements<T>(y), n, elements<T>(h0), n},
             m{course, elements<T>(memory), 4 * n};
         course.run(u, false, [&](int64_t s, int64_t begin, int64_t end, T* room) {
             u.multiply(end - begin, h.at(s - 1, begin), from_h + begin * 3 * n, 3 * n, false, room);
@@ -183,14 +257,14 @@ Gru::Back<Tensor> Gru::backward(const Attrs& attrs, std::span<const Tensor> save
                  lengths = dense(saved[2]), y = saved[3], memory = saved[4];
     const Tensor dy = dense(cotangents[0]), more = dense(cotangents[2]);
     const int64_t n = w_hh.size(1), batch = memory.size(1);
-    const cpu::Course course = course_of(attrs, memory, lengths);
+    const Course course = course_of(attrs, memory, lengths);
     const Shape parts{memory.size(0), batch, 3 * n};
     Back<Tensor> back{Tensor::empty(parts, memory.dtype()), Tensor::empty(parts, memory.dtype()),
                       or_zeros(cotangents[1], {batch, n}, memory.dtype())};
     visit_floating(memory.dtype(), [&]<class T>(T) {
         Scratch scratch;
-        const cpu::PackedPanels<T> u(scratch, 3 * n, n, {elements<T>(w_hh), n, 1});
-        const cpu::StepRows<T> m{course, elements<T>(memory), 4 * n},
+        const PackedPanels<T> u(scratch, 3 * n, n, {elements<T>(w_hh), n, 1});
+        const StepRows<T> m{course, elements<T>(memory), 4 * n},
             h{course, elements<T>(y), n, elements<T>(h0), n}, dys{course, elements<T>(dy), n},
             mores{course, elements<T>(more), 4 * n}, dxs{course, elements<T>(back.dx), 3 * n},
             dgs{course, elements<T>(back.dh_gates), 3 * n};

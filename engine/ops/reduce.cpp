@@ -5,7 +5,6 @@
 
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/ops/product.h"
 #include "engine/ops/require.h"
 
 namespace mercer {

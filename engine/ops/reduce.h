@@ -2,6 +2,8 @@
 #pragma once
 
 #include <span>
+#include <type_traits>
+#include <vector>
 
 #include "engine/cpu/reduce.h"
 #include "engine/ops/op.h"
@@ -22,6 +24,13 @@ struct NormAttrs : ReduceAttrs {
 MERCER_API ReduceAttrs reduce_axes(const char* operation, std::span<const int> axes, int rank,
                                    bool keep);
 MERCER_API ReduceAttrs reduce_all(int rank);
+/// The axes of a mask.
+inline std::vector<int> axes_of(unsigned mask) {
+    std::vector<int> axes;
+    for (int i = 0; i < Dims::max_rank; ++i)
+        if (mask & (1u << i)) axes.push_back(i);
+    return axes;
+}
 /// A result with the reduced axes of size 1, without them unless they are kept.
 Tensor finished(const Tensor& y, const ReduceAttrs& attrs);
 using cpu::kept_shape;
@@ -30,9 +39,23 @@ MERCER_API int64_t reduced_count(const Shape& shape, unsigned axes);
 /// Over the axes, which are kept: the mean, whose sum does not overflow; max |x|, and 1 where it is 0 or not finite.
 MERCER_API Tensor mean_of(const Tensor& x, unsigned axes);
 MERCER_API Tensor largest_magnitude(const Tensor& x, unsigned axes);
+/// x − mean x over the axes of a mask, to the last digits of x however far its mean is from zero.
+template <class X>
+X deviations(const X& x, unsigned axes) {
+    if constexpr (std::is_same_v<X, Tensor>) {
+        return x - mean_of(x, axes);
+    } else {
+        const X near = x - X(mean_of(x.value(), axes));
+        return near - mean(near, std::span<const int>(axes_of(axes)), true);
+    }
+}
 /// Where an extremum y is attained: x = y, and if some y is NaN, there x's NaNs. y broadcasts to x.
 MERCER_API Tensor attained(const Tensor& x, const Tensor& y, bool some_nan);
 MERCER_API bool holds_nan(const Tensor& y);
+/// y = Π x over `axes`, dense, of size 1 along them: settles what is not finite.
+void settle_products(const Tensor& x, unsigned axes, const Tensor& y);
+/// dx_j = g · Π_{k≠j} x_k; g of size 1 along `axes`, of which there are some. First order only.
+MERCER_API Tensor prod_gradient(const Tensor& x, unsigned axes, const Tensor& g);
 /// n − correction, but no less than 0.
 MERCER_API double degrees_of_freedom(const Shape& shape, const VarianceAttrs& attrs);
 

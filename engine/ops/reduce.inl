@@ -4,8 +4,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "engine/ops/deviations.h"
-#include "engine/ops/product.h"
+#include "engine/functions.h"
+#include "engine/ops/reduce.h"
 
 namespace mercer {
 

@@ -11,6 +11,8 @@ struct ScanAttrs {
 };
 MERCER_OPERATION_OF(ScanAttrs, Cumsum, "cumsum", Tensor, 0)
 MERCER_OPERATION_OF(ScanAttrs, Cumprod, "cumprod", Tensor, input_bit(0))
+/// As in its vjp; r_j ends at a zero. First order only.
+MERCER_API Tensor cumprod_gradient(const ScanAttrs& attrs, const Tensor& x, const Tensor& g);
 /// Results: the extremum so far, and where it stood (i64).
 struct RunningAttrs {
     int axis;

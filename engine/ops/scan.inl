@@ -3,7 +3,6 @@
 
 #include <type_traits>
 
-#include "engine/ops/product.h"
 #include "engine/ops/scan.h"
 
 namespace mercer {

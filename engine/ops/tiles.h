@@ -2,7 +2,6 @@
 #pragma once
 
 #include "engine/cpu/copy.h"
-#include "engine/cpu/tile_ahead.h"
 #include "engine/ops/rows.h"
 #include "engine/scratch.h"
 

@@ -9,7 +9,7 @@
 
 #include "engine/error.h"
 #include "engine/functions.h"
-#include "engine/ops/pooling.h"
+#include "engine/ops/convolution.h"
 #include "engine/parallel.h"
 #include "tests/support/every_isa.h"
 

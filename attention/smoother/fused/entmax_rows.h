@@ -2,7 +2,6 @@
 #pragma once
 
 #include "attention/smoother/fused/log_row.h"
-#include "engine/cpu/kernels/entmax_alpha.h"
 #include "engine/cpu/kernels/entmax_threshold.h"
 
 namespace mercer::MERCER_ISA {

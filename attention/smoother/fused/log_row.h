@@ -58,7 +58,7 @@ struct Logs {
     MERCER_INLINE Vec<T> raw_of(Vec<T> v, int64_t i, int count) const {
         return has_terms() ? fma(v, scale, load(terms + i, count, T(0))) : v;
     }
-    MERCER_INLINE T of_raw(T v) const { return has_terms() ? v : v * number(scale); }
+    MERCER_INLINE T of_raw(T v) const { return has_terms() ? v : v * first_lane(scale); }
     /// The log of a raw one, less m.
     MERCER_INLINE Vec<T> minus(Vec<T> raw, Vec<T> m) const {
         return has_terms() ? raw - m : fma(raw, scale, -m);

@@ -123,7 +123,7 @@ MERCER_APART T first_maxima(const LogTile<T>& t, T* max) {
             const PlainRow<T, terms> row(t, r);
             const int64_t n = row.count();
             if (n <= 0) continue;
-            const T first = row.of_raw(number(row.raw(0, 1)));
+            const T first = row.of_raw(first_lane(row.raw(0, 1)));
             constexpr T near = attention::most_slack;
             if (n > canonical_lanes && first > -near && first < near) {
                 max[r] = T(0);
@@ -208,7 +208,7 @@ void finish_softmax(int64_t rows, T* max, const T* parts, const T* moments, T* s
         share[r] = sum == T(0) ? T(0) : T(1) / sum;
         if (entropy)  // log Σ − ln 2·Σ p(z − max)
             entropy[r] = sum == T(0) ? T(0)
-                                     : number(log(Vec<T>(sum))) -
+                                     : first_lane(log(Vec<T>(sum))) -
                                            Ln2<T>::high * (total_of(moments + r * sum_lanes) / sum);
     }
 }

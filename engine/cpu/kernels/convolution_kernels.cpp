@@ -5,7 +5,6 @@
 #include "engine/cpu/kernels/plane_channels.h"
 #include "engine/cpu/kernels/plane_correlate.h"
 #include "engine/cpu/kernels/plane_largest.h"
-#include "engine/cpu/kernels/plane_weights.h"
 #include "engine/cpu/kernels/plane_window.h"
 #include "engine/simd/vec.h"
 

@@ -5,7 +5,6 @@
 #include "engine/bfloat16.h"
 #include "engine/cpu/copy_table.h"
 #include "engine/cpu/kernels/row.h"
-#include "engine/cpu/kernels/stream_lines.h"
 #include "engine/cpu/kernels/turn.h"
 
 namespace mercer::MERCER_ISA {

@@ -1,9 +1,8 @@
 // Householder reduction's products, and implicit QL on a small tridiagonal matrix.
 //   y = A x from the lower triangle: y_i += a_ij x_j and y_j += a_ij x_i with one load of a_ij
 // A matrix row is read once per product, n²/2 elements; the sums of a group of rows stay in registers.
-#include "engine/cpu/eigen_table.h"
 #include "engine/cpu/kernels/eigen_lanes.h"
-#include "engine/cpu/kernels/for_registers.h"
+#include "engine/cpu/linalg_table.h"
 
 #define MERCER_UNROLL _Pragma("GCC unroll 8")
 
@@ -56,7 +55,7 @@ MERCER_INLINE void multiply_group(int64_t i, const T* a, int64_t a_row, const T*
         sum[r].add(part, across_x);
         down.add(part, L(x[i + r]));
         ends[before + r] =
-            number(fma(Vec<T>(row[i + r]), Vec<T>(x[i + r]), Vec<T>(sum[r].total())));
+            first_lane(fma(Vec<T>(row[i + r]), Vec<T>(x[i + r]), Vec<T>(sum[r].total())));
     }
     const L end = L::load(ends);
     MERCER_UNROLL for (int w = 0; w < L::registers; ++w) down.part[w] += end.part[w];
@@ -144,7 +143,7 @@ MERCER_INLINE Turn<T> turn(T f, T g) {
         square = f * f + g * g;
         if (square == T(0)) return {T(1), T(0), T(0)};
     }
-    const T length = number(sqrt(Vec<T>(square)));
+    const T length = first_lane(sqrt(Vec<T>(square)));
     return {g / length, f / length, length * scale};
 }
 
@@ -181,7 +180,7 @@ bool ql(int64_t n, T* d, T* e, int64_t width, T* z, int64_t z_row, T* turns) {
             if (m == l) break;
             if (sweep == 60) return false;
             const T half = (d[l + 1] - d[l]) / (T(2) * e[l]),
-                    r = number(sqrt(Vec<T>(half * half + T(1))));
+                    r = first_lane(sqrt(Vec<T>(half * half + T(1))));
             T g = d[m] - d[l] + e[l] / (half < T(0) ? half - r : half + r), s = T(1), c = T(1),
               p = T(0);
             int64_t i = m - 1;

@@ -1,7 +1,6 @@
 // The α-entmax of a row (entmax_threshold.h), its gradient, and its Fenchel–Young loss. Gradient by α:
 // Correia, Niculae and Martins 2019, arXiv 1909.00015. Memory sees x once and p once; a row's passes
 // meet it in cache, most of them only what may have weight.
-#include "engine/cpu/kernels/entmax_alpha.h"
 #include "engine/cpu/kernels/entmax_threshold.h"
 
 namespace mercer::MERCER_ISA {
@@ -117,9 +116,9 @@ void loss(const void* from, const void* targets, void* losses, void* tops, void*
                 };
                 entropy_part = entropy_part + (term(target) - term(p));
             });
-        static_cast<T*>(losses)[r] = nothing
-                                         ? number(quiet_nan<T>())
-                                         : sums.first + number(coefficient * Vec<T>(sums.second));
+        static_cast<T*>(losses)[r] =
+            nothing ? first_lane(quiet_nan<T>())
+                    : sums.first + first_lane(coefficient * Vec<T>(sums.second));
     }
 }
 

@@ -2,9 +2,8 @@
 //   b_i ← (b_i − Σ_{j<i} t_ij b_j) / t_ii;   u_ij = (a_ij − Σ_{k<i} u_ki u_kj) / u_ii;   l_ij = (a_ij − Σ_{k<j} l_ik u_kj) / u_jj
 // Every element is one chain of fma in ascending k on every instruction set, then a division. Groups of rows stay in
 // registers while the rows above them go by, as in a product.
-#include "engine/cpu/factor_table.h"
-#include "engine/cpu/kernels/for_registers.h"
 #include "engine/cpu/kernels/row.h"
+#include "engine/cpu/linalg_table.h"
 
 #define MERCER_UNROLL _Pragma("GCC unroll 8")
 

@@ -1,7 +1,7 @@
-// log Σ exp and its gradient (logits_table.h). Memory traffic: sums reads x once; the gradient reads its operands and
+// log Σ exp and its gradient (softmax_table.h). Memory traffic: sums reads x once; the gradient reads its operands and
 // writes once.
 #include "engine/cpu/kernels/exp_sum.h"
-#include "engine/cpu/logits_table.h"
+#include "engine/cpu/softmax_table.h"
 
 namespace mercer::MERCER_ISA {
 namespace {

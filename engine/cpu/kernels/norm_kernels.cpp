@@ -7,7 +7,6 @@
 // Two passes over a row in cache for its moments, a third writes: memory sees x once and y once;
 // backward x, g and dx once each. There the first pass, which does not write to memory, asks for the next row; one that
 // has no sums to keep leaves g to the second.
-#include "engine/cpu/kernels/fetch.h"
 #include "engine/cpu/kernels/row.h"
 #include "engine/cpu/norm_table.h"
 
@@ -58,7 +57,7 @@ void forward(const NormArgs& a) {
             if (variance < T(0)) variance = T(0);
         }
         const Vec<T> m(mean);
-        const T scale = T(1) / number(sqrt(Vec<T>(variance + T(a.epsilon))));
+        const T scale = T(1) / first_lane(sqrt(Vec<T>(variance + T(a.epsilon))));
         static_cast<T*>(a.mean)[r] = mean;
         static_cast<T*>(a.scale)[r] = scale;
         const Vec<T> s(scale);

@@ -1,4 +1,5 @@
-// y = start + Σ_k w_k·x(·+offset_k) over a plane.
+// y = start + Σ_k w_k·x(·+offset_k) over a plane, and its adjoint in the weights: Σ g·x(·+offset_k) for each tap k. There a
+// register of columns goes down all rows, so that what sums up stays in registers.
 #pragma once
 
 #include <type_traits>
@@ -109,6 +110,124 @@ void correlate(const PlaneWalk<T>& x, const T* weights, const T* start, T* out, 
         all(std::true_type());
     else
         all(std::false_type());
+}
+
+/// Taps in `down` rows of `across`: a sample is read once for all that meet it. Of one row they may lie anywhere.
+template <class T, int down, int across>
+struct TapsDown {
+    using V = Vec<T>;
+    using Edge = std::make_integer_sequence<int, down - 1>;
+    V sum[down][across], g[down];  // of the rows that the taps' rows meet
+    int64_t offset[across];
+
+    template <int first, int last, class Load>
+    MERCER_INLINE void meet(const T* row, Load load) {
+        MERCER_UNROLL for (int z = 0; z < across; ++z) {
+            const T* at = row + offset[z];
+            hold(at);
+            V v = load(at);
+            if constexpr (down > 1) hold(v);
+            MERCER_UNROLL for (int y = first; y <= last; ++y) sum[y][z] = fma(g[y], v, sum[y][z]);
+        }
+        MERCER_UNROLL for (int y = down - 1; y > 0; --y) g[y] = g[y - 1];
+    }
+    /// From tap k on, over the columns from c on that `load` reads.
+    template <class Load>
+    MERCER_INLINE void run(const PlaneWalk<T>& x, int64_t k, int64_t c, const T* gradient,
+                           int64_t g_row, T* lanes, Load load) {
+        // Sums as they are kept in canonical lanes.
+        const auto each = [&](auto body) MERCER_STEP {
+            MERCER_UNROLL for (int y = 0; y < down; ++y)
+                MERCER_UNROLL for (int z = 0; z < across; ++z) body(
+                    sum[y][z], lanes + (k + y * x.lag + z) * canonical_lanes + c % canonical_lanes);
+        };
+        each([](V& s, const T* at) MERCER_STEP { s = V::load(at); });
+        MERCER_UNROLL for (int z = 0; z < across; ++z) offset[z] = x.offsets[k + z];
+        const int64_t rows = x.rows, row_step = x.row_step;
+        const T* row = x.tile + c;
+        gradient += c;
+        // These columns' share of the planes to come, asked for with the first taps.
+        cpu::Soon soon[2] = {x.soon, x.soon_g};
+        for (cpu::Soon& s : soon)
+            s = k > 0 ? cpu::Soon()
+                      : cpu::Soon{s.at + rows * s.each * c / x.columns,
+                                  s.each * V::lanes / x.columns};
+        const auto next = [&](auto first, auto last, bool more) MERCER_STEP {
+            if (more) g[0] = load(gradient);
+            for (cpu::Soon& s : soon) ask(s, 0, 1), s.at += s.each;
+            meet<first.value, last.value>(row, load);
+            gradient += g_row;
+            row += row_step;
+        };
+        constexpr std::integral_constant<int, 0> top;
+        constexpr std::integral_constant<int, down - 1> bottom;
+        in_turn(Edge(), [&](auto last) MERCER_STEP { next(top, last, true); });
+        for (int64_t i = down - 1; i < rows; ++i) next(top, bottom, true);
+        in_turn(Edge(), [&](auto i) MERCER_STEP {
+            next(std::integral_constant<int, i.value + 1>(), bottom, false);
+        });
+        each([](V s, T* at) MERCER_STEP { s.store(at); });
+    }
+};
+template <class T, int down, int across>
+void taps_down(const PlaneWalk<T>& x, int64_t k, const T* g, int64_t g_row, T* lanes) {
+    using V = Vec<T>;
+    int64_t c = 0;
+    for (; c + V::lanes <= x.columns; c += V::lanes)
+        TapsDown<T, down, across>().run(x, k, c, g, g_row, lanes,
+                                        [](const T* p) MERCER_STEP { return V::load(p); });
+    if (const int left = int(x.columns - c))
+        TapsDown<T, down, across>().run(x, k, c, g, g_row, lanes, [left](const T* p) MERCER_STEP {
+            return V::load(p, left, T(0));
+        });
+}
+
+/// Of each row of taps those from `begin` to `end`.
+template <class T>
+void weights_down(const PlaneWalk<T>& x, int64_t rows, int64_t begin, int64_t end, const T* g,
+                  int64_t g_row, T* lanes) {
+    constexpr int most = Vec<T>::lanes * sizeof(T) < 64 ? 3 : 4;  // of 16 registers, and of 32
+    const auto limit = [&](int64_t n) { return x.rows < n ? x.rows : n; };
+    if (x.lag == 1)
+        return in_parts<2 * most>(rows, limit(2 * most), [&](int64_t y, auto down) MERCER_STEP {
+            taps_down<T, down.value, 1>(x, y, g, g_row, lanes);
+        });
+    in_parts<most>(rows, limit(most), [&](int64_t y, auto down) MERCER_STEP {
+        constexpr int wide = down.value > 1 ? most : 8;  // whose addresses the compiler keeps
+        in_parts<wide>(end - begin, wide, [&](int64_t z, auto across) MERCER_STEP {
+            taps_down<T, down.value, across.value>(x, y * x.lag + begin + z, g, g_row, lanes);
+        });
+    });
+}
+template <class T>
+void correlate_weights(const PlaneWalk<T>& x, const T* g, int64_t g_row, T* lanes, int64_t begin,
+                       int64_t end) {
+    if (x.lag) return weights_down(x, x.taps / x.lag, begin, end, g, g_row, lanes);
+    PlaneWalk<T> rest = x;
+    constexpr int64_t n = canonical_lanes;
+    const int64_t whole = x.taps / n, more = x.taps % n, middle = begin > more ? begin : more;
+    // Side by side, and not by chance that far from first to last, as by remainders of a stride.
+    const auto away = [&](int64_t k) { return k == 0 || x.offsets[k] - x.offsets[0] == k; };
+    if (x.rows == 1 && x.columns >= 2 * n && away(x.taps > 1) && away(x.taps - 1)) {
+        // A line is a plane of rows one below the other, and so are its taps.
+        const int64_t rows = x.columns / n;
+        const PlaneWalk<T> plane{x.tile, n, rows, n, x.offsets, x.taps, {}, n};
+        weights_down(plane, whole + 1, begin, end < more ? end : more, g, n, lanes);
+        weights_down(plane, whole, middle, end, g, n, lanes);
+        rest.tile += rows * n, rest.columns -= rows * n, g += rows * n;
+    }
+    for (int64_t k = 0; k < x.taps; k += n)
+        weights_down(rest, 1, k + begin, k + end < x.taps ? k + end : x.taps, g, g_row, lanes);
+}
+
+template <class T>
+void join_lanes(const T* lanes, int64_t taps, T* out) {
+    for (int64_t k = 0; k < taps; ++k) {
+        Canonical<T, SumOp> sum;
+        for (int i = 0; i < sum.registers; ++i)
+            sum.part[i] = Vec<T>::load(lanes + k * canonical_lanes + i * Vec<T>::lanes);
+        out[k] = sum.total();
+    }
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "engine/cpu/canonical.h"
-#include "engine/cpu/kernels/fetch.h"
 #include "engine/cpu/kernels/row.h"
 #include "engine/cpu/kernels/turn.h"
 #include "engine/cpu/reduce_table.h"

@@ -46,6 +46,19 @@ MERCER_INLINE void for_run(int64_t n, Step step) {
     if (i < n) step(i, int(n - i));
 }
 
+/// body(i, registers as a constant, count) over [0, n): runs of so many registers as `sizes` say, the most first, each of
+/// `count` elements; a last one may have fewer.
+template <class T, int... sizes, class Body>
+MERCER_INLINE void for_registers(int64_t n, Body body) {
+    constexpr int lanes = Vec<T>::lanes;
+    int64_t i = 0;
+    const auto run = [&](auto size) MERCER_STEP {
+        for (; i + size * lanes <= n; i += size * lanes) body(i, size, lanes);
+    };
+    (run(std::integral_constant<int, sizes>()), ...);
+    if (i < n) body(i, std::integral_constant<int, 1>(), int(n - i));
+}
+
 /// to[i] = f(i, count) for every register-wide piece of [0, n); past the caches if `stream`.
 template <class T, class F>
 MERCER_INLINE void write_run(T* to, int64_t n, bool stream, F f) {
@@ -61,6 +74,43 @@ MERCER_INLINE void write_run(T* to, int64_t n, bool stream, F f) {
     if (i < n) f(i, int(n - i)).store(to + i, int(n - i));
 }
 
+/// Whether a register is part of a cache line: past the caches such parts are slow where those of other lines come in
+/// between, so a square's lines are made whole near first.
+template <class T>
+inline constexpr bool part_of_line = sizeof(Vec<T>) < 64;
+
+/// Rows of `width` elements, whole lines, from near to where they belong, `apart` elements from each other.
+template <int rows, int width, class T>
+MERCER_INLINE void stream_lines(const T* near, T* to, int64_t apart) {
+    constexpr int lanes = Vec<T>::lanes;
+#pragma GCC unroll 2
+    for (int i = 0; i < rows; ++i)
+#pragma GCC unroll 4
+        for (int j = 0; j < width; j += lanes)
+            Vec<T>::load(near + i * width + j).stream(to + i * apart + j);
+}
+
+/// Asks for what lies 1 KiB beyond p. For memory that is read in a row, but in parts of registers: some
+/// processors do not look ahead then by themselves (Zen 5 reads at a third of its rate).
+template <class T>
+MERCER_INLINE void fetch_beyond(const T* p) {
+    __builtin_prefetch(reinterpret_cast<const char*>(p) + 1024);
+}
+
+/// Asks for what stands n elements beyond p, in the next row's same place. Rows that are not short would take the first
+/// cache from what the passes over this row keep there; a long row's beginning would be gone when its turn comes. What is
+/// `passing`, in memory and read here for the last time, goes past the other caches: their room is worth more to others.
+template <class T>
+MERCER_INLINE void fetch_next_row(const T* p, int64_t n, bool passing = false) {
+    const int64_t bytes = n * int64_t(sizeof(T));
+    if (passing && bytes <= 1 << 13)
+        __builtin_prefetch(p + n, 0, 0);
+    else if (bytes <= 1 << 11)
+        __builtin_prefetch(p + n);
+    else if (bytes <= 1 << 15)
+        __builtin_prefetch(p + n, 0, 2);
+}
+
 /// A parameter of a run's elements: one number for all (`whole`), or a number for each.
 template <class T, bool whole>
 struct Parameter {
@@ -73,14 +123,6 @@ struct Parameter {
         return load(p + i, count, T(0));
     }
 };
-
-/// A formula of one number.
-template <class T>
-MERCER_INLINE T number(Vec<T> v) {
-    T lane[Vec<T>::lanes];
-    v.store(lane);
-    return lane[0];
-}
 
 // The largest and the smallest of what is not NaN: NaN comes back through the exponential.
 struct PlainMax : MaxOp {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "engine/cpu/kernels/reduce_parts.h"
-#include "engine/cpu/kernels/stream_lines.h"
 #include "engine/cpu/scan_table.h"
 
 namespace mercer::MERCER_ISA {
@@ -252,8 +251,8 @@ void step_alone(const cpu::ScanArgs& args) {
         Vec<typename F::Index> place[1];
         for (int o = 0; o < F::operands; ++o) v[o][0] = Vec<T>(F::from(args, o)[t]);
         formula.step(v, place, 0, i == 0, t, state);
-        static_cast<T*>(args.out)[t] = number(v[F::operands - 1][0]);
-        if constexpr (F::places) args.index[t] = number(place[0]);
+        static_cast<T*>(args.out)[t] = first_lane(v[F::operands - 1][0]);
+        if constexpr (F::places) args.index[t] = first_lane(place[0]);
     }
 }
 

@@ -6,8 +6,8 @@
 //   c η² − A η + B = 0,  c = f − a ψ' − b φ',  A = (a + b) f − a b (ψ' + φ'),  B = a b f
 // A step that leaves the bracket is replaced by its middle. A lane that is done keeps its x: lanes do not see one another.
 // Every sum goes over i in ascending order.
-#include "engine/cpu/eigen_table.h"
 #include "engine/cpu/kernels/eigen_lanes.h"
+#include "engine/cpu/linalg_table.h"
 
 namespace mercer::MERCER_ISA {
 namespace {

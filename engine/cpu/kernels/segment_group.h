@@ -3,7 +3,6 @@
 // branch on where a segment ends, which is chance.
 #pragma once
 
-#include "engine/cpu/kernels/fetch.h"
 #include "engine/cpu/kernels/row.h"
 #include "engine/cpu/segment_table.h"
 

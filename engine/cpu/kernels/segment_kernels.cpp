@@ -3,7 +3,6 @@
 // Columns in registers, rows one after the other in ascending k, so that the order does not depend on the width of a
 // register. Memory: each row once, each result once. Single elements in place take the canonical order instead
 // (segment_group.h). Rows that are picked are asked for early.
-#include "engine/cpu/kernels/for_registers.h"
 #include "engine/cpu/kernels/segment_group.h"
 #include "engine/cpu/kernels/tile.h"
 

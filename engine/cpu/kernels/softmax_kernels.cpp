@@ -6,7 +6,6 @@
 // The logarithm reads x a second time where a row exceeds the caches.
 // Sums in the canonical order, of columns too: the same bits.
 #include "engine/cpu/kernels/exp_sum.h"
-#include "engine/cpu/kernels/fetch.h"
 #include "engine/cpu/softmax_table.h"
 
 namespace mercer::MERCER_ISA {

@@ -1,8 +1,8 @@
 // Building blocks of kernels over the columns of a dense tile, n × columns: the bits of rows of n.
 #pragma once
 
+#include "engine/cpu/copy_table.h"
 #include "engine/cpu/kernels/reduce_parts.h"
-#include "engine/cpu/tile_ahead.h"
 
 namespace mercer::MERCER_ISA {
 

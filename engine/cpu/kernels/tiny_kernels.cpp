@@ -1,7 +1,7 @@
 // Products, factors and solutions of tiny matrices, a register's lanes of them at a time: the formulas of gemm.h and
 // factor_kernels.cpp, element by element in the same order, so the same bits.
 #include "engine/cpu/kernels/row.h"
-#include "engine/cpu/tiny_table.h"
+#include "engine/cpu/linalg_table.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
