@@ -55,6 +55,17 @@ Isa choose() {
     throw DeviceError("isa", "MERCER_ISA='", forced, "' is unknown; this machine has:", known);
 }
 
+/// Apart from isa(), which every operation calls and which would save registers for it.
+[[gnu::noinline]] Isa first_isa() {
+    const Isa found = choose();
+    if (found == Isa::avx512) cpu::map_constants();
+    int none = -1;
+    if (current.compare_exchange_strong(none, int(found)))  // else it was set meanwhile
+        log(LogLevel::info, "kernels run on " + std::string(name_of(found)));
+    return Isa(
+        current.load(std::memory_order_relaxed));  // the host's callback may have set another
+}
+
 }  // namespace
 
 std::string_view name_of(Isa isa) {
@@ -70,15 +81,8 @@ std::vector<Isa> available_isas() {
 }
 
 Isa isa() {
-    int i = current.load(std::memory_order_relaxed);
-    if (i < 0) {
-        const Isa found = choose();
-        if (found == Isa::avx512) cpu::map_constants();
-        if (current.compare_exchange_strong(i, int(found)))  // else it was set meanwhile
-            log(LogLevel::info, "kernels run on " + std::string(name_of(found)));
-        i = current.load(std::memory_order_relaxed);  // the host's callback may have set another
-    }
-    return Isa(i);
+    const int i = current.load(std::memory_order_relaxed);
+    return i < 0 ? first_isa() : Isa(i);
 }
 
 void set_isa(Isa isa) {
