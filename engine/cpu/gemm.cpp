@@ -339,7 +339,8 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
                                             accumulate);
         } else {
             const auto done = [&](int64_t rows, int64_t columns, const MatrixView<const T>& l,
-                                  const MatrixView<const T>& r, const MatrixView<T>& to) {
+                                  const MatrixView<const T>& r, const MatrixView<T>& to)
+                __attribute__((always_inline)) {
                 const bool strands = order == Order::strands;
                 if (strands ? to.col != 1 : !is_small<T>(rows, columns, k, l, r, to)) return false;
                 strands ? table.multiply_strands(columns, k, l.data, l.col, r.data, r.row, to.data,
