@@ -62,8 +62,8 @@ Isa choose() {
     int none = -1;
     if (current.compare_exchange_strong(none, int(found)))  // else it was set meanwhile
         log(LogLevel::info, "kernels run on " + std::string(name_of(found)));
-    return Isa(
-        current.load(std::memory_order_relaxed));  // the host's callback may have set another
+    // The host's callback may have set another.
+    return Isa(current.load(std::memory_order_relaxed));
 }
 
 }  // namespace

@@ -172,7 +172,7 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
         return table.multiply_strands(x.n, x.k, x.a.data, x.a.col, x.b.data, x.b.row, x.c.data,
                                       x.accumulate),
                finish(x);
-    if (threads == 1 && is_small<T>(x.m, x.n, x.k, x.a, x.b, x.c)) {
+    if (threads == 1 && is_small<T>(table, x.m, x.n, x.k, x.a, x.b, x.c)) {
         multiply_small(table, x.m, x.n, x.k, x.a, x.b, x.c, x.accumulate, x.spare, next);
         return finish(x);
     }
@@ -342,7 +342,8 @@ void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
                                   const MatrixView<const T>& r, const MatrixView<T>& to)
                 __attribute__((always_inline)) {
                 const bool strands = order == Order::strands;
-                if (strands ? to.col != 1 : !is_small<T>(rows, columns, k, l, r, to)) return false;
+                if (strands ? to.col != 1 : !is_small<T>(table, rows, columns, k, l, r, to))
+                    return false;
                 strands ? table.multiply_strands(columns, k, l.data, l.col, r.data, r.row, to.data,
                                                  accumulate)
                         : multiply_small(table, rows, columns, k, l, r, to, accumulate);

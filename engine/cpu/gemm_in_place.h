@@ -96,16 +96,16 @@ void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t 
 /// b, or steps are few and c is no more than L2 holds, and nothing but a transposed b in L1 is to be rearranged: making a
 /// plan would take as long as the product.
 template <class T>
-[[gnu::always_inline]] inline bool is_small(int64_t m, int64_t n, int64_t k,
-                                            const MatrixView<const T>& a,
+[[gnu::always_inline]] inline bool is_small(const GemmTable<T>& table, int64_t m, int64_t n,
+                                            int64_t k, const MatrixView<const T>& a,
                                             const MatrixView<const T>& b, const MatrixView<T>& c) {
     constexpr uint64_t most = 1 << 16;
     const bool all = uint64_t(m - 1) < small && uint64_t(n - 1) < small && uint64_t(k - 1) < small;
-    // No more than one thread's work; rows of b that do not crowd L1 or L2.
+    // No more than gemm_batched() gives one thread; rows of b that do not crowd L1 or L2.
     const int64_t step = b.row * int64_t(sizeof(T));
     const bool both = !all && uint64_t(m - 3) < 125 && n >= line<T> && uint64_t(n) <= 128 &&
-                      uint64_t(k - 1) < 256 && m * n * k * int64_t(sizeof(T)) <= 3 << 19 &&
-                      a.col == 1 && b.col == 1 && step % 2048 != 0 && step * k <= caches().l2 / 4;
+                      uint64_t(k - 1) < 256 && m * n * k <= table.lanes * (3 << 14) && a.col == 1 &&
+                      b.col == 1 && step % 2048 != 0 && step * k <= caches().l2 / 4;
     const bool row = m == 1 && n > line<T> && k > 0 && b.col == 1 && is_near<T>(n, k);
     const bool few = uint64_t(k - 1) < outer_steps && uint64_t(m - outer_rows) < most &&
                      uint64_t(n - 1) < most &&
