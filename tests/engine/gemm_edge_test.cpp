@@ -72,6 +72,9 @@ TEST_CASE_TEMPLATE("nor by larger products", T, float, double) {
     at_the_edge<T>(1, 16, 1029, 515);
     at_the_edge<T>(1, 700, 37, 40);  // of which threads copy b
     at_the_edge<T>(30, 100, 90, 64);
+    // Rows of b shorter than a register, more of them than the stack has room for.
+    at_the_edge<T>(1, 33, 7, 100);
+    at_the_edge<T>(1, 65, 71, 100);
     // Few rows by what caches do not hold.
     const int64_t beyond = cpu::caches().l3 / 2 / (700 * int64_t(sizeof(T))) + 37;
     at_the_edge<T>(1, 5, std::min<int64_t>(beyond, 12037), 700);
