@@ -110,6 +110,10 @@ void add_sweep() {
         shapes.push_back({1, n, n, "NT"});
         shapes.push_back({n, 1, n, "TN"});
     }
+    // A few rows, and dimensions on both sides of a line and of 64.
+    for (int64_t m : {5, 12})
+        for (int64_t n : {16, 64, 65}) shapes.push_back({m, n, 32});
+    shapes.push_back({8, 16, 8}), shapes.push_back({24, 24, 96}), shapes.push_back({65, 65, 64});
     for (const Sweep& s : shapes) {
         const std::string name =
             std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + s.form;

@@ -1,6 +1,5 @@
 #include "engine/isa.h"
 
-#include <atomic>
 #include <cstdlib>
 
 #include "engine/cpu/constants.h"
@@ -32,8 +31,6 @@ bool is_available(Isa isa) {
 
 namespace {
 
-std::atomic<int> current{-1};
-
 Isa choose() {
     const char* forced = std::getenv("MERCER_ISA");
     if (!forced || !*forced) {
@@ -55,17 +52,6 @@ Isa choose() {
     throw DeviceError("isa", "MERCER_ISA='", forced, "' is unknown; this machine has:", known);
 }
 
-/// Apart from isa(), which every operation calls and which would save registers for it.
-[[gnu::noinline]] Isa first_isa() {
-    const Isa found = choose();
-    if (found == Isa::avx512) cpu::map_constants();
-    int none = -1;
-    if (current.compare_exchange_strong(none, int(found)))  // else it was set meanwhile
-        log(LogLevel::info, "kernels run on " + std::string(name_of(found)));
-    // The host's callback may have set another.
-    return Isa(current.load(std::memory_order_relaxed));
-}
-
 }  // namespace
 
 std::string_view name_of(Isa isa) {
@@ -80,15 +66,22 @@ std::vector<Isa> available_isas() {
     return found;
 }
 
-Isa isa() {
-    const int i = current.load(std::memory_order_relaxed);
-    return i < 0 ? first_isa() : Isa(i);
+std::atomic<int> detail::current_isa{-1};
+
+Isa detail::first_isa() {
+    const Isa found = choose();
+    if (found == Isa::avx512) cpu::map_constants();
+    int none = -1;
+    if (current_isa.compare_exchange_strong(none, int(found)))  // else it was set meanwhile
+        log(LogLevel::info, "kernels run on " + std::string(name_of(found)));
+    // The host's callback may have set another.
+    return Isa(current_isa.load(std::memory_order_relaxed));
 }
 
 void set_isa(Isa isa) {
     if (!is_available(isa)) throw DeviceError("set_isa", isa, " is not available on this machine");
     if (isa == Isa::avx512) cpu::map_constants();
-    current.store(int(isa), std::memory_order_relaxed);
+    detail::current_isa.store(int(isa), std::memory_order_relaxed);
 }
 
 }  // namespace mercer

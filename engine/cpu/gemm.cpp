@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "engine/cpu/gemm_in_place.h"
@@ -74,12 +75,11 @@ void multiply_in_lanes(const GemmTable<T>& table, const Product<T>& x, int64_t t
 template <class T>
 void multiply_few(const GemmTable<T>& table, const Product<T>& x, int64_t threads) {
     Scratch scratch;
-    const T *strips = nullptr, *b_end = nullptr;
+    const T* strips = nullptr;
     if (x.m > 2) {
         T* const to = scratch.take<T>(x.m * x.k);
         table.pack_rows(x.m, x.k, x.a.data, x.a.row, x.a.col, to);
         strips = to;
-        b_end = last_row(table, x.n, x.k, x.b, x.spare, scratch.take<T>(x.n + line<T>));
     }
     // Columns of c that stay in L1 while the rows of b go by; of strips, in runs that memory likes.
     const int64_t held = std::min(caches().l1 / 2 / x.m, strips ? int64_t{2048} : INT64_MAX),
@@ -99,8 +99,7 @@ void multiply_few(const GemmTable<T>& table, const Product<T>& x, int64_t thread
                 if (x.accumulate)
                     for (int64_t i = 0; i < x.m; ++i)
                         std::copy_n(c + i * x.c.row, n, sums + i * step);
-                table.multiply_strips(x.m, n, x.k, strips, b, x.b.row, b_end ? b_end + j : nullptr,
-                                      sums, step, x.accumulate);
+                table.multiply_strips(x.m, n, x.k, strips, b, x.b.row, sums, step, x.accumulate);
                 for (int64_t i = 0; i < x.m; ++i) std::copy_n(sums + i * step, n, c + i * x.c.row);
             } else
                 table.multiply_rows(x.m, n, x.k, x.a.data, x.a.row, x.a.col, b, x.b.row, c, x.c.row,
@@ -212,9 +211,6 @@ void multiply_product(const GemmTable<T>& table, const Product<T>& x, int64_t th
     }
     Shared<T> shared{table, x, plan, threads};
     Scratch scratch;
-    if (plan.packed_from == x.n)
-        shared.b_end = last_row(table, x.n, x.k, x.b, x.spare,
-                                scratch.take<T>(round_up(x.n, int64_t{table.lanes})));
     if (!plan.by_columns && !plan.b_own && plan.packed_from < x.n) {
         const int64_t states = shared.panels() * divide_up(x.k, plan.kc);
         shared.packed = scratch.take<T>(shared.width() * x.k);
@@ -244,6 +240,16 @@ void multiply_entry(const GemmTable<T>& table, const Product<T>& x, int64_t thre
 }
 
 }  // namespace
+
+bool gemm_by_openblas() {
+    static const bool chosen = [] {
+        const char* text = std::getenv("MERCER_GEMM");
+        if (!text || std::strcmp(text, "mercer") == 0) return false;
+        if (std::strcmp(text, "openblas") == 0) return true;
+        throw ValueError("matmul", "MERCER_GEMM must be mercer or openblas, got '", text, "'");
+    }();
+    return chosen;
+}
 
 template <class T>
 void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
@@ -300,10 +306,10 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
             ? 1
             : std::clamp<int64_t>(int64_t(item * double(batch) / worth), 1, thread_count());
     // What the entry to come reads of an operand, if that is one run and another than this one's.
-    const auto coming = [&, far = bytes > caches().l2](const MatrixView<const T>& x, int64_t rows,
-                                                       int64_t columns, const int64_t* offset,
-                                                       int64_t at) -> const T* {
-        if (!far || !offset || at + 1 == batch || offset[at + 1] == offset[at]) return nullptr;
+    const bool far = bytes > caches().l2;
+    const auto coming = [&](const MatrixView<const T>& x, int64_t rows, int64_t columns,
+                            const int64_t* offset, int64_t at) -> const T* {
+        if (!offset || at + 1 == batch || offset[at + 1] == offset[at]) return nullptr;
         const bool is_run = x.col == 1 ? x.row == columns : x.row == 1 && x.col == rows;
         return is_run ? x.data + offset[at + 1] : nullptr;
     };
@@ -314,58 +320,69 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
             for (; begin < end; ++begin) {
                 const T* const next[] = {coming(all.a, all.m, k, a_offset, begin),
                                          coming(all.b, k, all.n, b_offset, begin)};
-                multiply_entry(table, entry(begin), 1, next);
+                multiply_entry(table, entry(begin), 1, far ? next : nullptr);
             }
         });
     }
     for (int64_t at = 0; at < batch; ++at) multiply_entry(table, entry(at), threads);
 }
 
+namespace {
+
+/// c (+)= a·b if it is small and in one chain.
+template <class T>
+[[gnu::always_inline]] inline bool multiply_if_small(const GemmTable<T>& table, int64_t m,
+                                                     int64_t n, int64_t k,
+                                                     const MatrixView<const T>& a,
+                                                     const MatrixView<const T>& b,
+                                                     const MatrixView<T>& c, bool accumulate) {
+    const bool small = is_small<T>(table, m, n, k, a, b, c);
+    if (small) multiply_small(table, m, n, k, a, b, c, accumulate);
+    return small;
+}
+
+/// The same in any order.
+template <class T>
+[[gnu::always_inline]] inline bool multiply_if_narrow(
+    const GemmTable<T>& table, int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
+    const MatrixView<const T>& b, const MatrixView<T>& c, bool accumulate, Order order) {
+    if (order != Order::chain) order = order_by_shape(m, n, k, a, b);
+    if (order == Order::lanes) {
+        if (a.col != 1 || b.row != 1 || std::min(m, n) != 1 || !is_near<T>(m * n, k)) return false;
+        m == 1 ? table.multiply_lanes(n, 1, k, b.data, b.col, a.data, c.data, c.col, accumulate)
+               : table.multiply_lanes(m, 1, k, a.data, a.row, b.data, c.data, c.row, accumulate);
+        return true;
+    }
+    const auto done = [&](int64_t rows, int64_t columns, const MatrixView<const T>& l,
+                          const MatrixView<const T>& r, const MatrixView<T>& to) {
+        if (order != Order::strands)
+            return multiply_if_small(table, rows, columns, k, l, r, to, accumulate);
+        if (to.col != 1) return false;
+        table.multiply_strands(columns, k, l.data, l.col, r.data, r.row, to.data, accumulate);
+        return true;
+    };
+    const auto turned = [](const auto& x) { return MatrixView{x.data, x.col, x.row}; };
+    // A column: cᵀ = bᵀaᵀ.
+    return n == 1 && m > 1 ? done(1, m, turned(b), turned(a), turned(c)) : done(m, n, a, b, c);
+}
+
+}  // namespace
+
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
           const MatrixView<const T>& b, const MatrixView<T>& c, bool accumulate,
           const Epilogue<T>& after, Order order) {
-    // What is small: the way to it would take as long.
+    // What is small: the way to it would take as long. Several rows by more than few columns are one chain by any order.
     if (!after.any() && !gemm_by_openblas()) {
         const GemmTable<T>& table = gemm_kernels<T>();
-        if (order != Order::chain) order = order_by_shape(m, n, k, a, b);
-        if (order == Order::lanes) {
-            const bool dots = a.col == 1 && b.row == 1 && is_near<T>(m * n, k);
-            if (dots && m == 1)
-                return table.multiply_lanes(n, 1, k, b.data, b.col, a.data, c.data, c.col,
-                                            accumulate);
-            if (dots && n == 1)
-                return table.multiply_lanes(m, 1, k, a.data, a.row, b.data, c.data, c.row,
-                                            accumulate);
-        } else {
-            const auto done = [&](int64_t rows, int64_t columns, const MatrixView<const T>& l,
-                                  const MatrixView<const T>& r, const MatrixView<T>& to)
-                __attribute__((always_inline)) {
-                const bool strands = order == Order::strands;
-                if (strands ? to.col != 1 : !is_small<T>(table, rows, columns, k, l, r, to))
-                    return false;
-                strands ? table.multiply_strands(columns, k, l.data, l.col, r.data, r.row, to.data,
-                                                 accumulate)
-                        : multiply_small(table, rows, columns, k, l, r, to, accumulate);
-                return true;
-            };
-            const auto turned = [](const auto& x) { return MatrixView{x.data, x.col, x.row}; };
-            // A column: cᵀ = bᵀaᵀ.
-            if (n == 1 && m > 1 ? done(1, m, turned(b), turned(a), turned(c)) : done(m, n, a, b, c))
-                return;
-        }
+        const bool wide = m > 1 && n > few_columns;
+        if (wide && is_plain(table, m, n, k, a, b, c))
+            return multiply_plain(table, m, n, k, a, b, c, accumulate);
+        if (wide ? multiply_if_small(table, m, n, k, a, b, c, accumulate)
+                 : multiply_if_narrow(table, m, n, k, a, b, c, accumulate, order))
+            return;
     }
     gemm_batched<T>(1, m, n, k, a, nullptr, b, nullptr, c, nullptr, accumulate, after, order);
-}
-
-bool gemm_by_openblas() {
-    static const bool chosen = [] {
-        const char* text = std::getenv("MERCER_GEMM");
-        if (!text || std::strcmp(text, "mercer") == 0) return false;
-        if (std::strcmp(text, "openblas") == 0) return true;
-        throw ValueError("matmul", "MERCER_GEMM must be mercer or openblas, got '", text, "'");
-    }();
-    return chosen;
 }
 
 MERCER_F32_F64(gemm)

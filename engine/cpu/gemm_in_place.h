@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstring>
-#include <optional>
 
 #include "engine/cpu/gemm_panel.h"
 #include "engine/cpu/gemm_plan.h"
@@ -31,26 +30,58 @@ bool is_near(int64_t n, int64_t k) {
     return n * k <= small * small || n * k * int64_t(sizeof(T)) <= caches().l2 / 2;
 }
 
-/// c (+)= a·b where is_near() and c's columns lie side by side; b_end: as in GemmBlock. Views by reference: copied whole,
+/// Whether tiles make c as multiply_near() would, and c needs no fetching.
+template <class T>
+bool is_plain(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k) {
+    const bool tiles = k > outer_steps || m < outer_rows || n < (k - 2) * table.lanes;
+    return tiles && m * n * int64_t(sizeof(T)) <= caches().l1 / 2;
+}
+
+/// Whether that is so and rows of b may be read in whole registers, in a dozen comparisons: of most of what is small.
+template <class T>
+[[gnu::always_inline]] inline bool is_plain(const GemmTable<T>& table, int64_t m, int64_t n,
+                                            int64_t k, const MatrixView<const T>& a,
+                                            const MatrixView<const T>& b, const MatrixView<T>& c) {
+    constexpr uint64_t most = 32;  // so that c is no more than 8 KiB
+    const bool tiles = k > outer_steps || n < (k - 2) * table.lanes;
+    return tiles && (uint64_t(m - 1) < most) & (uint64_t(n - 1) < most) &
+                        (uint64_t(k - 1) < small) & (n > line<T> / 2) & (b.row >= n) &
+                        (a.col == 1) & (b.col == 1) & (c.col == 1);
+}
+
+/// c (+)= a·b where is_plain(). Views by reference: copied whole, what was just written to a part of them would be waited
+/// for.
+template <class T>
+[[gnu::always_inline]] inline void multiply_plain(const GemmTable<T>& table, int64_t m, int64_t n,
+                                                  int64_t k, const MatrixView<const T>& a,
+                                                  const MatrixView<const T>& b,
+                                                  const MatrixView<T>& c, bool accumulate) {
+    table.multiply_plain({m, n, k, a.data, a.row, a.col, b.data, b.row, c.data, c.row, accumulate,
+                          false, false, false, false, nullptr, 0});
+}
+
+/// c (+)= a·b where is_near() and c's columns lie side by side. Views by reference: copied whole,
 /// what was just written to a part of them would be waited for.
 template <class T>
 void multiply_near(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
-                   const MatrixView<const T>& a, const MatrixView<const T>& b, const T* b_end,
+                   const MatrixView<const T>& a, const MatrixView<const T>& b,
                    const MatrixView<T>& c, bool accumulate, bool stream = false,
                    const T* const* next = nullptr, int64_t ahead = 0) {
     constexpr int64_t size = sizeof(T);
     const Caches& cache = caches();
+    if (is_plain(table, m, n, k) && !stream && !next && !ahead)
+        return multiply_plain(table, m, n, k, a, b, c, accumulate);
+    const int64_t c_bytes = m * n * size;
     const bool few = k <= outer_steps && m >= outer_rows && !stream,
                held = n * k * size <= cache.l1 / 2;
     if (few && !held) {  // so many columns of b as L1 holds
         const int64_t width = cache.l1 / 2 / (k * size) / table.nr * table.nr;
         for (int64_t j = 0; j < n; j += width)
             multiply_near<T>(table, m, std::min(width, n - j), k, a, {b.data + j, b.row, 1},
-                             b_end ? b_end + j : nullptr, {c.data + j, c.row, 1}, accumulate);
+                             {c.data + j, c.row, 1}, accumulate);
         return;
     }
     // So few steps take no longer than c's way out; of what L2 holds the stores ask early enough themselves.
-    const int64_t c_bytes = m * n * size;
     const bool far = c_bytes > cache.l1 / 2, brief = far && k <= 24;
     // A group of rows begins by as many registers of a as it has steps: a row of b must repay them, and the more where
     // rows are left over, or there are too few registers to keep all of a.
@@ -60,8 +91,8 @@ void multiply_near(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
                   registers =
                       is_low(table) && k == outer_steps ? std::max<int64_t>(begin, 10) : begin;
     const bool outer = few && registers * table.lanes <= n && (!accumulate || n >= 4 * table.lanes);
-    table.multiply_small({m, n, k, a.data, a.row, a.col, b.data, b.row, b_end, c.data, c.row,
-                          accumulate, stream, outer, brief,
+    table.multiply_small({m, n, k, a.data, a.row, a.col, b.data, b.row, c.data, c.row, accumulate,
+                          stream, outer, brief,
                           far && !stream && !(brief && c_bytes <= cache.l2 / 2), next, ahead});
 }
 
@@ -76,18 +107,14 @@ void multiply_in_place(const GemmTable<T>& table, int64_t m, int64_t n, int64_t 
         return multiply_in_place(table, m, n, k, a, widened(n, k, b, wide), c, accumulate, line<T>,
                                  stream, next, ahead);
     }
-    T few[small + line<T>];
-    std::optional<Scratch> scratch;
-    T* const end = n <= small ? few : scratch.emplace().take<T>(n + line<T>);
-    const T* const b_end = last_row(table, n, k, b, spare, end);
     if (is_near<T>(n, k))
-        return multiply_near(table, m, n, k, a, b, b_end, c, accumulate, stream, next, ahead);
+        return multiply_near(table, m, n, k, a, b, c, accumulate, stream, next, ahead);
     GemmBlock<T> block{};
     block.m = m, block.n = n, block.k = k;
     block.accumulate = accumulate, block.stream = stream;
     block.rows_outer = true;
     block.a = a.data, block.a_row = a.row, block.a_col = a.col;
-    block.b = b.data, block.b_row = b.row, block.b_end = b_end;
+    block.b = b.data, block.b_row = b.row;
     block.c = c.data, block.c_row = c.row;
     table.multiply(block);
 }
@@ -128,7 +155,7 @@ void multiply_turned(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
         const T* const part[] = {next && j == 0 ? next[0] : nullptr,
                                  next && next[1] ? next[1] + j * k : nullptr};
         multiply_in_place<T>(table, m, columns, k, a, {panel, width, 1}, {c.data + j, c.row, 1},
-                             accumulate, width - columns, false, part);
+                             accumulate, width - columns, false, next ? part : nullptr);
     }
 }
 
@@ -139,9 +166,8 @@ void multiply_small(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k,
                     const MatrixView<T>& c, bool accumulate, int64_t spare = 0,
                     const T* const* next = nullptr) {
     if (b.col != 1) return multiply_turned(table, m, n, k, a, b, c, accumulate, next);
-    // Whole registers: nothing lies beyond b's end.
-    if (overhang(table, n) == 0)
-        return multiply_near<T>(table, m, n, k, a, b, nullptr, c, accumulate, false, next);
+    if (in_place(table, n, b, spare))  // and near, or it would not be small
+        return multiply_near(table, m, n, k, a, b, c, accumulate, false, next);
     multiply_in_place(table, m, n, k, a, b, c, accumulate, spare, false, next);
 }
 

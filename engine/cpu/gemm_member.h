@@ -19,7 +19,6 @@ struct Shared {
     int64_t threads;
     T* packed = nullptr;                    // by rows: b's panels, one block of kc after another
     std::atomic<uint8_t>* state = nullptr;  // of each of them
-    const T* b_end = nullptr;               // its last row in place, as in GemmBlock
     std::atomic<uint64_t>* parts =
         nullptr;  // each thread's rows (columns) left, in grains: begin and end
 
@@ -213,7 +212,6 @@ private:
             block.n = std::min(n, plan_.packed_from - from);
             // Rows that crowd in L1 may in L2: a strip stays there for all of b.
             block.rows_outer = block.k == x_.k || plan_.strip < t_.mr;
-            block.b_end = last && s_.b_end ? s_.b_end + from : nullptr;
             block.b = x_.b.data + p * x_.b.row + from;
             block.c = c + from;
             if (!last && x_.b.row <= 2 * t_.nr) {  // dense rows, met by few of a: on to the next

@@ -81,21 +81,11 @@ template <class T>
 int64_t overhang(const GemmTable<T>& table, int64_t n) {
     return -n & (table.lanes - 1);
 }
-/// Whether b can be used where it is: whole registers of a row stay within what may be read, but for the last row's.
+/// Whether b can be used where it is: whole registers of a row stay within what may be read; of the last, no more is read.
 template <class T>
 bool in_place(const GemmTable<T>& table, int64_t n, const MatrixView<const T>& b, int64_t spare) {
     const int64_t more = overhang(table, n);
     return b.col == 1 && (b.row >= more || spare >= more);
-}
-/// The last row of b in whole registers, at `to`, if they reach beyond what may be read; else nullptr.
-template <class T>
-const T* last_row(const GemmTable<T>& table, int64_t n, int64_t k, const MatrixView<const T>& b,
-                  int64_t spare, T* to) {
-    const int64_t more = overhang(table, n);
-    if (more <= spare) return nullptr;
-    const T* const row = b.data + (k - 1) * b.row;
-    std::fill_n(std::copy_n(row, n, to), more, T(0));
-    return to;
 }
 
 /// Whether a tile has no time for what a higher one has beside its fma.

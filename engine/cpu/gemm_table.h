@@ -63,7 +63,7 @@ struct GemmBlock {
     int64_t m, n, k;
     bool accumulate;  // else starts from zero and does not read c
     bool a_packed;  // pack_rows' output; else (i, p) is at a[i·a_row + p·a_col], one stride is 1
-    /// pack_columns' output; else (p, j) is at b[p·b_row + j] and may be read up to a whole register.
+    /// pack_columns' output; else (p, j) is at b[p·b_row + j], and rows but the last may be read in whole registers.
     bool b_packed;
     /// A strip of rows meets all of b before the next strip comes; else a panel of columns all of a.
     bool rows_outer;
@@ -71,8 +71,6 @@ struct GemmBlock {
     int64_t a_row, a_col;
     const T* b;
     int64_t b_row;
-    /// Of a b in place, its last row in whole registers, where b must not be read beyond it; else nullptr.
-    const T* b_end;
     int64_t b_depth;  // of a packed b, of which rows [b_first, b_first + k) are used; 0: it has k
     int64_t b_first;
     T* c;
@@ -91,7 +89,6 @@ struct GemmSmall {
     int64_t a_row, a_col;
     const T* b;
     int64_t b_row;
-    const T* b_end;
     T* c;
     int64_t c_row;
     bool accumulate, stream;  // as above
@@ -108,12 +105,14 @@ struct GemmTable {
     void (*multiply)(const GemmBlock<T>& block);
     /// For operands that are in cache (b in L2 at most): fetches nothing.
     void (*multiply_small)(const GemmSmall<T>& block);
+    /// The same of what asks for nothing but a product: of the fields after `accumulate` none is read.
+    void (*multiply_plain)(const GemmSmall<T>& block);
     /// c(m×n) (+)= a(m×k)·b(k×n), m 1 or 2, b's and c's columns contiguous; reads b row by row, once.
     void (*multiply_rows)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, int64_t a_col,
                           const T* b, int64_t b_row, T* c, int64_t c_row, bool accumulate);
-    /// The same for any m: strips is pack_rows' output, b_end as in GemmBlock.
+    /// The same for any m: strips is pack_rows' output, b as in GemmBlock.
     void (*multiply_strips)(int64_t m, int64_t n, int64_t k, const T* strips, const T* b,
-                            int64_t b_row, const T* b_end, T* c, int64_t c_row, bool accumulate);
+                            int64_t b_row, T* c, int64_t c_row, bool accumulate);
     /// The same for any m and n <= few_columns, each element summed in lanes: a's rows along memory, b in pack_lanes' form
     /// (or, n = 1, a contiguous column).
     void (*multiply_lanes)(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row, const T* b,

@@ -77,8 +77,8 @@ public:
         tile_.b = x_.b_packed ? x_.b + j * (x_.b_depth ? x_.b_depth : x_.k) + x_.b_first * width
                               : x_.b + j;
         tile_.b_row = x_.b_packed ? width : x_.b_row;
-        tile_.b_end = x_.b_end && !x_.b_packed ? x_.b_end + j : nullptr;
         tile_.last = (x_.n - j < width ? int(x_.n - j) : width) - width + lanes<T>;
+        tile_.b_ends = !x_.b_packed && tile_.last != lanes<T>;
         c_ = x_.c + j;
     }
     /// Rows i … times that panel; `next`: the tile of c that comes after.
@@ -173,10 +173,21 @@ void multiply(const GemmBlock<T>& x) {
 
 template <class T>
 constexpr cpu::GemmTable<T> table = {
-    tile_rows,         tile_columns<T>,       lanes<T>,         steps,
-    multiply<T>,       multiply_small<T>,     multiply_rows<T>, multiply_strips<T>,
-    multiply_lanes<T>, multiply_lanes_far<T>, pack_lanes<T>,    pack_rows<T>,
-    pack_columns<T>,   multiply_strands<T>,
+    tile_rows,
+    tile_columns<T>,
+    lanes<T>,
+    steps,
+    multiply<T>,
+    multiply_small<T, false>,
+    multiply_small<T, true>,
+    multiply_rows<T>,
+    multiply_strips<T>,
+    multiply_lanes<T>,
+    multiply_lanes_far<T>,
+    pack_lanes<T>,
+    pack_rows<T>,
+    pack_columns<T>,
+    multiply_strands<T>,
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ struct Tile : Operands<T> {
     const T* from;  // `copies` panel rows, ahead_step[0] apart, that go to `to`, to_step apart
     T* to;
     int64_t copies, to_step;
+    bool b_ends;  // its last row is not read in whole registers
 };
 template <class T>
 using Micro = void (*)(const Tile<T>& tile);
@@ -51,7 +52,7 @@ void micro(const Tile<T>& tile) {
     const int64_t step0 = tile.ahead_step[0], step1 = tile.ahead_step[1];
     const T* from = tile.from;
     T* to = tile.to;
-    const bool ends = Where<T, rows, vectors>::b_ends && tile.b_end;
+    const bool ends = Where<T, rows, vectors>::b_ends && tile.b_ends;
     const int64_t to_step = tile.to_step;
     int64_t copies = tile.copies, k = tile.k - ends;
     // The loop's own arithmetic competes with fma for ports: a few steps per turn.
@@ -87,7 +88,7 @@ void micro(const Tile<T>& tile) {
         sums.template go<steps>(at, b);
     }
     for (; k > 0; --k) sums.template go<1>(at, b);
-    if (ends) sums.add(at, tile.b_end);
+    if (ends) sums.template add<false>(at, b, last);
     sums.end(c, c_row, last, stream);
 }
 

@@ -76,11 +76,13 @@ MERCER_INLINE void add_tile(int64_t depth, int64_t ahead, const T* a, const T* b
     Accumulators<T, rows, vectors> sums;
     sums.begin(tile);
     Interleaved<T, rows, vectors> at(a, rows, b_row);
-    for (; depth > 0; --depth) {
+    const bool ends = last != lanes<T>;
+    for (; depth > ends; --depth) {
         MERCER_UNROLL for (int64_t j = 0; j < vectors * lanes<T>; j += 64 / int64_t(sizeof(T)))
             __builtin_prefetch(b + ahead + j, 0, 3);
         sums.template go<1>(at, b);
     }
+    if (ends) sums.template add<false>(at, b, last);
     sums.end(c, c_row, last, false);
 }
 /// `depth` rows of b, met by a packed strip.
@@ -98,25 +100,21 @@ void add_strip(int64_t n, int64_t depth, const T* a, const T* b, int64_t b_row, 
 }
 template <class T>
 void multiply_strips(int64_t m, int64_t n, int64_t k, const T* strips, const T* b, int64_t b_row,
-                     const T* b_end, T* c, int64_t c_row, bool accumulate) {
+                     T* c, int64_t c_row, bool accumulate) {
     static constexpr auto all =
         grid<1, tile_rows>([]<int, int rows> { return add_strip<T, rows>; });
     // Of c's way in and out, and how many runs of b memory gives at once, one weighs more than the other.
     const int64_t depth = m <= 8 ? 8 : 16;
     constexpr int64_t some = 4 * tile_columns<T>;
-    const auto add = [&](int64_t p, int64_t steps, const T* from) {
+    for (int64_t p = 0; p < k; p += depth)
         for (int64_t j = 0; j < n; j += some)
             for (int64_t i = 0; i < m;) {
                 const int rows = cpu::strip_rows(tile_rows, m - i);
-                all.of[0][rows - 1](n - j < some ? n - j : some, steps, strips + i * k + p * rows,
-                                    from + j, b_row, c + i * c_row + j, c_row, accumulate || p > 0);
+                all.of[0][rows - 1](n - j < some ? n - j : some, k - p < depth ? k - p : depth,
+                                    strips + i * k + p * rows, b + p * b_row + j, b_row,
+                                    c + i * c_row + j, c_row, accumulate || p > 0);
                 i += rows;
             }
-    };
-    const int64_t whole = b_end ? k - 1 : k;
-    for (int64_t p = 0; p < whole; p += depth)
-        add(p, whole - p < depth ? whole - p : depth, b + p * b_row);
-    if (b_end) add(whole, 1, b_end);
 }
 
 }  // namespace

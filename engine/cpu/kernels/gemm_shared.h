@@ -51,10 +51,10 @@ void shared_tile(const Operands<T>& tile) {
     MERCER_UNROLL for (auto& end : ends) end = Vec<T>(T(0));
     const T* b = tile.b;
     Where<T, rows, vectors> at(tile.a, tile.a_stride, tile.b_row);
-    const auto step = [&](const T* from) MERCER_STEP {
+    const auto step = [&](const T* from, const T* from_end) MERCER_STEP {
         Vec<T> bv[vectors], joined;
         MERCER_UNROLL for (int j = 0; j < vectors; ++j) bv[j] = Vec<T>::load(from + j * w);
-        const Vec<T> be = in_parts<T>(*reinterpret_cast<const Part*>(from + vectors * w));
+        const Vec<T> be = in_parts<T>(*reinterpret_cast<const Part*>(from_end));
         MERCER_UNROLL for (int i = 0; i < rows; ++i) {
             Vec<T> av(at.at(i));
             hold(av);
@@ -66,17 +66,18 @@ void shared_tile(const Operands<T>& tile) {
     T* c = tile.c;
     const T* next = c;
     int asked = tile.next ? 0 : rows;
-    for (int64_t k = tile.k - (tile.b_end != nullptr); k > 0; --k) {
+    for (int64_t k = tile.k; k > 1; --k) {
         if (asked < rows) {
             MERCER_UNROLL for (int j = 0; j <= vectors; ++j) __builtin_prefetch(next + j * w, 1, 3);
             next += tile.c_row, ++asked;
         }
-        step(b);
+        step(b, b + vectors * w);
         at.advance(b);
     }
-    if (tile.b_end) step(tile.b_end);
-    sums.end(c, tile.c_row, w, false);
     T out[rows / share][w];
+    Vec<T>::load(b + vectors * w, tile.last, T(0)).store(out[0]);
+    step(b, out[0]);
+    sums.end(c, tile.c_row, w, false);
     MERCER_UNROLL for (int e = 0; e < rows / share; ++e) ends[e].store(out[e]);
     for (int i = 0; i < rows; ++i, c += tile.c_row)
         Vec<T>::load(out[0] + i * count, tile.last, T(0)).store(c + vectors * w, tile.last);

@@ -52,7 +52,7 @@ void small_tile(const Operands<T>& tile) {
         while (asked < rows) ask();
     const T* b = tile.b;
     Where<T, rows, vectors> at(tile.a, tile.a_stride, tile.b_row);
-    const bool ends = tile.b_end;
+    const bool ends = last != w;
     int64_t k = tile.k - ends;
     if (k >= long_sum) {
         const T* ahead = tile.ahead;
@@ -67,7 +67,7 @@ void small_tile(const Operands<T>& tile) {
         if (asked < rows) ask();
         sums.template go<1>(at, b);
     }
-    if (ends) sums.add(at, tile.b_end);
+    if (ends) sums.template add<false>(at, b, last);
     sums.end(c, c_row, last, stream);
 }
 
@@ -77,10 +77,12 @@ constexpr auto smalls = grid<narrow_rows, most_across>([]<int rows, int vectors>
     return nullptr;
 });
 
-template <class T>
+/// `plain`: of what GemmSmall has beside the product, nothing is asked for.
+template <class T, bool plain>
 void multiply_small(const cpu::GemmSmall<T>& x) {
+    const bool brief = !plain && x.brief, fetch = !plain && x.fetch, stream = !plain && x.stream;
     int64_t i = 0;
-    if (x.outer) i = outers<T>.of[x.k - 1][x.accumulate](x);
+    if (!plain && x.outer) i = outers<T>.of[x.k - 1][x.accumulate](x);
     if (i == x.m) return;
     constexpr int w = lanes<T>;
     constexpr int64_t line = 64 / sizeof(T);
@@ -92,15 +94,16 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
     tile.b_row = x.b_row;
     tile.c_row = x.c_row;
     tile.accumulate = x.accumulate;
-    tile.stream = x.stream;
+    tile.stream = stream;
+    tile.next = nullptr;
     const int most =
         cpu::rows_in_place(x.n <= w ? narrow_rows : tile_rows, x.a_row * int64_t(sizeof(T)));
     // What is to come is asked for with the tiles, a part of it with each, spread over its turns.
     const T* next[2] = {};
     int64_t run[2] = {}, each = 0;
     tile.ahead = x.a, tile.ahead_turn = 0;
-    const bool others = x.next && (x.next[0] || x.next[1]);
-    if ((others || x.ahead) && x.k >= long_sum) {
+    const bool others = !plain && x.next && (x.next[0] || x.next[1]);
+    if (!plain && (others || x.ahead) && x.k >= long_sum) {
         const int64_t turns = x.k / steps,
                       tiles = ((x.m - 1) / most + 1) * ((x.n - 1) / tile_columns<T> + 1);
         if (others) next[0] = x.next[0], next[1] = x.next[1];
@@ -113,21 +116,18 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
             i = x.m - together;  // some rows once more
         const int64_t ends = x.m - i;
         const bool shared = share && ends >= together;
-        const int rows = shared                         ? together
-                         : x.brief && ends > brief_rows ? brief_rows
-                                                        : cpu::strip_rows(most, ends);
+        const int rows = shared                       ? together
+                         : brief && ends > brief_rows ? brief_rows
+                                                      : cpu::strip_rows(most, ends);
         const int64_t width = across(rows) * w;
         tile.a = x.a + i * x.a_row;
         if (each && !others) next[0] = tile.a + x.ahead, run[0] = rows * x.k;
         for (int64_t j = 0; j < x.n; j += width) {
             const int64_t left = x.n - j;
-            const int vectors = left >= width ? across(rows) : int(left + w - 1) / w;
+            const int vectors = left >= width ? across(rows) : int(uint64_t(left + w - 1) / w);
             tile.b = x.b + j;
-            tile.b_end = x.b_end ? x.b_end + j : nullptr;
             tile.c = x.c + i * x.c_row + j;
-            tile.next = !x.fetch       ? nullptr
-                        : left > width ? tile.c + width
-                                       : x.c + (i + rows) * x.c_row;
+            if (fetch) tile.next = left > width ? tile.c + width : x.c + (i + rows) * x.c_row;
             tile.last = left >= width ? w : int(left) - (vectors - 1) * w;
             if (each) {
                 const int f = run[0] <= 0;
@@ -146,7 +146,7 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
         }
         i += rows;
     }
-    if (x.stream) stream_fence();
+    if (stream) stream_fence();
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ MERCER_INLINE void add_product(Vec<T>& sum, Vec<T> a, Vec<T> b) {
 // operand of each step, and spill them.
 template <class T, int rows, int vectors>
 struct Packed {
-    static constexpr bool b_ends = false;  // b may end where its last row does
+    static constexpr bool b_ends = false;  // perhaps not in whole registers
     static constexpr int64_t b_row = vectors * lanes<T>;
     const T* a;
     MERCER_INLINE Packed(const T* first, int64_t, int64_t) : a(first) {}
@@ -123,7 +123,6 @@ struct Operands {
     int64_t a_stride;
     const T* b;
     int64_t b_row;
-    const T* b_end;  // as in GemmBlock
     T* c;
     int64_t c_row;
     const T* next;       // the tile of c that comes after this one, to be asked for
@@ -157,21 +156,24 @@ struct Accumulators {
     template <int n, class Where>
     MERCER_INLINE void go(Where& at, const T*& b) {
         MERCER_UNROLL for (int u = 0; u < n; ++u) {
-            add(at, b);
+            add<true>(at, b, w);
             at.advance(b);
         }
     }
-    template <class Where>
-    MERCER_INLINE void add(const Where& at, const T* b) {
+    /// One step; not `whole`: of b's last register, `last` lanes are read.
+    template <bool whole, class Where>
+    MERCER_INLINE void add(const Where& at, const T* b, int last) {
+        const auto load = [&](int j) MERCER_STEP {
+            return whole || j < vectors - 1 ? V::load(b + j * w) : V::load(b + j * w, last, T(0));
+        };
         if constexpr (rows == 1) {  // each of b's registers is met once: an operand from memory
             const V av(at.at(0));
-            MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[0][j] =
-                fma(av, V::load(b + j * w), sum[0][j]);
+            MERCER_UNROLL for (int j = 0; j < vectors; ++j) sum[0][j] = fma(av, load(j), sum[0][j]);
             return;
         }
         V bv[vectors];
         MERCER_UNROLL for (int j = 0; j < vectors; ++j) {
-            bv[j] = V::load(b + j * w);
+            bv[j] = load(j);
             if constexpr (vectors > tile_vectors)
                 hold(bv[j]);  // few rows: loads are as many as fma
         }
