@@ -19,7 +19,12 @@ constexpr int across(int rows) {
     return rows <= 2 ? 8 : rows <= 6 ? 4 : rows <= tile_rows ? tile_vectors : 1;
 #endif
 }
-constexpr int most_across = across(1);
+/// One more, where it is the last and there are registers: alone, its sums would be waited for.
+constexpr int across_at_end(int rows) {
+    const int more = across(rows) + 1;
+    return MERCER_SIMD == MERCER_SIMD_AVX512 && rows * more <= 27 ? more : across(rows);
+}
+constexpr int most_across = across_at_end(1);
 /// Rows of a tile at most whose columns one register holds: two of 8 would end after half of them each.
 constexpr int narrow_rows = MERCER_SIMD == MERCER_SIMD_AVX512 ? 16 : tile_rows;
 /// Steps from which on it pays to take several in a turn, and there is time to fetch what is next.
@@ -73,7 +78,7 @@ void small_tile(const Operands<T>& tile) {
 
 template <class T, template <class, int, int> class Where>
 constexpr auto smalls = grid<narrow_rows, most_across>([]<int rows, int vectors>() -> Small<T> {
-    if constexpr (vectors <= across(rows)) return small_tile<T, rows, vectors, Where>;
+    if constexpr (vectors <= across_at_end(rows)) return small_tile<T, rows, vectors, Where>;
     return nullptr;
 });
 
@@ -119,16 +124,17 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
         const int rows = shared                       ? together
                          : brief && ends > brief_rows ? brief_rows
                                                       : cpu::strip_rows(most, ends);
-        const int64_t width = across(rows) * w;
         tile.a = x.a + i * x.a_row;
         if (each && !others) next[0] = tile.a + x.ahead, run[0] = rows * x.k;
-        for (int64_t j = 0; j < x.n; j += width) {
+        for (int64_t j = 0; j < x.n;) {
             const int64_t left = x.n - j;
-            const int vectors = left >= width ? across(rows) : int(uint64_t(left + w - 1) / w);
+            const int needed = int(uint64_t(left + w - 1) / w),
+                      vectors = needed <= across_at_end(rows) ? needed : across(rows),
+                      width = vectors * w;
             tile.b = x.b + j;
             tile.c = x.c + i * x.c_row + j;
             if (fetch) tile.next = left > width ? tile.c + width : x.c + (i + rows) * x.c_row;
-            tile.last = left >= width ? w : int(left) - (vectors - 1) * w;
+            tile.last = left >= width ? w : int(left) - width + w;
             if (each) {
                 const int f = run[0] <= 0;
                 tile.ahead = next[f];
@@ -143,6 +149,7 @@ void multiply_small(const cpu::GemmSmall<T>& x) {
                     break;
                 }
             kinds[rows - 1][vectors - 1](tile);
+            j += width;
         }
         i += rows;
     }
