@@ -30,11 +30,16 @@ bool is_near(int64_t n, int64_t k) {
     return n * k <= small * small || n * k * int64_t(sizeof(T)) <= caches().l2 / 2;
 }
 
+/// Whether outer products would not be repaid, whatever multiply_near() finds.
+template <class T>
+bool by_tiles(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k) {
+    return k > outer_steps || m < outer_rows || n < (k - 2) * table.lanes;
+}
+
 /// Whether tiles make c as multiply_near() would, and c needs no fetching.
 template <class T>
 bool is_plain(const GemmTable<T>& table, int64_t m, int64_t n, int64_t k) {
-    const bool tiles = k > outer_steps || m < outer_rows || n < (k - 2) * table.lanes;
-    return tiles && m * n * int64_t(sizeof(T)) <= caches().l1 / 2;
+    return by_tiles(table, m, n, k) && m * n * int64_t(sizeof(T)) <= caches().l1 / 2;
 }
 
 /// Whether that is so and rows of b may be read in whole registers, in a dozen comparisons: of most of what is small.
@@ -43,14 +48,12 @@ template <class T>
                                             int64_t k, const MatrixView<const T>& a,
                                             const MatrixView<const T>& b, const MatrixView<T>& c) {
     constexpr uint64_t most = 32;  // so that c is no more than 8 KiB
-    const bool tiles = k > outer_steps || n < (k - 2) * table.lanes;
-    return tiles && (uint64_t(m - 1) < most) & (uint64_t(n - 1) < most) &
-                        (uint64_t(k - 1) < small) & (n > line<T> / 2) & (b.row >= n) &
-                        (a.col == 1) & (b.col == 1) & (c.col == 1);
+    return by_tiles(table, m, n, k) &&
+           (uint64_t(m - 1) < most) & (uint64_t(n - 1) < most) & (uint64_t(k - 1) < small) &
+               (n > line<T> / 2) & (b.row >= n) & (a.col == 1) & (b.col == 1) & (c.col == 1);
 }
 
-/// c (+)= a·b where is_plain(). Views by reference: copied whole, what was just written to a part of them would be waited
-/// for.
+/// c (+)= a·b where is_plain().
 template <class T>
 [[gnu::always_inline]] inline void multiply_plain(const GemmTable<T>& table, int64_t m, int64_t n,
                                                   int64_t k, const MatrixView<const T>& a,

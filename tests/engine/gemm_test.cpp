@@ -16,6 +16,7 @@
 #include "engine/isa.h"
 #include "engine/parallel.h"
 #include "tests/engine/gemm_promise.h"
+#include "tests/support/edge.h"
 #include "tests/support/restore.h"
 
 namespace {
@@ -143,15 +144,16 @@ TEST_CASE_TEMPLATE("gemm: few rows by a matrix larger than caches", T, float, do
                 chain<T>(m, n, k, a.in(), b.in(), expected.out(), accumulate);
                 const int64_t whole = (n + 63) / 64 * 64;
                 const T nan = std::numeric_limits<T>::quiet_NaN();
-                std::vector<T> rows(size_t(k * whole), nan);
+                const AtTheEdge<T> rows(size_t((k - 1) * whole + n));
+                std::fill(rows.begin(), rows.end(), nan);
                 for (int64_t p = 0; p < k; ++p)
-                    std::copy_n(b.memory.data() + p * b.row, n, rows.data() + p * whole);
+                    std::copy_n(b.memory.data() + p * b.row, n, rows.begin() + p * whole);
                 on_every_isa([&] {
                     const cpu::GemmTable<T>& table = cpu::gemm_kernels<T>();
                     std::vector<T> strips(size_t(m * k));
                     table.pack_rows(m, k, a.memory.data(), a.row, a.col, strips.data());
                     Matrix<T> actual = c;
-                    table.multiply_strips(m, n, k, strips.data(), rows.data(), whole,
+                    table.multiply_strips(m, n, k, strips.data(), rows.begin(), whole,
                                           actual.memory.data(), c.row, accumulate);
                     CHECK(same_bits(actual.memory, expected.memory));
                 });
