@@ -44,14 +44,14 @@ auto on_tape(Tape* tape, const Rule& rule, const void* attrs, VarRefs inputs, co
 /// forward gives tensors (an array).
 template <class Op>
 auto record(const typename Op::Attrs& attrs, VarRefs inputs) {
-    static_assert(std::is_trivially_copyable_v<typename Op::Attrs>);
+    static_assert(std::is_trivially_destructible_v<typename Op::Attrs>);  // a tape only drops them
     constexpr size_t inline_inputs = 4;
-    Tensor few[inline_inputs];
-    std::vector<Tensor> many;
-    std::span<Tensor> values(few, std::min(inputs.size(), inline_inputs));
-    if (inputs.size() > inline_inputs) values = many = std::vector<Tensor>(inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i) values[i] = inputs[i]->value();
-    const auto out = compute<Op>(attrs, values);
+    const Tensor* few[inline_inputs];
+    std::vector<const Tensor*> many;
+    std::span<const Tensor*> values(few, std::min(inputs.size(), inline_inputs));
+    if (inputs.size() > inline_inputs) values = many = std::vector<const Tensor*>(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) values[i] = &inputs[i]->value();
+    const auto out = compute<Op>(attrs, TensorRefs(values));
     Tape* tape = Tape::of(Op::name, inputs);
     const void* kept = nullptr;
     if constexpr (!std::is_empty_v<typename Op::Attrs>)

@@ -147,6 +147,40 @@ private:
 
 static_assert(sizeof(Tensor) <= 168, "a tensor stays cheap to copy");
 
+/// Operands by reference: a call copies none. They outlive it.
+class TensorRefs {
+public:
+    TensorRefs(std::span<const Tensor* const> tensors) : tensors_(tensors) {}
+    /// Of the expression it stands in.
+    TensorRefs(std::initializer_list<const Tensor*> tensors)
+        : tensors_(tensors.begin(), tensors.size()) {}
+    const Tensor& operator[](size_t i) const { return *tensors_[i]; }
+    size_t size() const { return tensors_.size(); }
+    /// Without the first ones.
+    TensorRefs after(size_t count) const { return tensors_.subspan(count); }
+    std::span<const Tensor* const> pointers() const { return tensors_; }
+
+    struct Iterator {
+        const Tensor* const* at;
+        const Tensor& operator*() const { return **at; }
+        Iterator& operator++() { return ++at, *this; }
+        bool operator==(const Iterator&) const = default;
+    };
+    Iterator begin() const { return {tensors_.data()}; }
+    Iterator end() const { return {tensors_.data() + size()}; }
+
+private:
+    std::span<const Tensor* const> tensors_;
+};
+
+/// A pointer to each.
+template <class X>
+std::vector<const X*> pointers_to(std::span<const X> xs) {
+    std::vector<const X*> out(xs.size());
+    for (size_t i = 0; i < xs.size(); ++i) out[i] = &xs[i];
+    return out;
+}
+
 /// `axis` in [0, rank), negative ones counted from the end. Throws ShapeError naming `operation`.
 MERCER_API int normal_axis(const char* operation, int axis, int rank);
 /// The number of elements. ShapeError for negative sizes and beyond 64 bits.

@@ -12,8 +12,7 @@ namespace mercer {
 Var concat(std::span<const Var> xs, int axis) {
     const CalledAs called("concat");
     if (xs.empty()) throw ShapeError("concat", "needs at least one tensor");
-    std::vector<const Var*> parts;
-    for (const Var& x : xs) parts.push_back(&x);
+    std::vector<const Var*> parts = pointers_to(xs);
     // The derivative asks for the size of every part, which a tape knows of what stands on it.
     std::vector<Var> placed(xs.begin(), xs.end());
     if (Tape* tape = Tape::of("concat", VarRefs(parts)))

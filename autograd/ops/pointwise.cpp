@@ -34,18 +34,16 @@ X cotangent(const Vjp<X>& c) {
 }
 
 // Saved inputs x₀… of a node whose first x is input `first`.
-template <class X>
-std::vector<Tensor> saved_inputs(const Vjp<X>& c, int first, int n) {
-    std::vector<Tensor> x;
-    for (int k = 0; k < n; ++k) x.push_back(c.value(first + k));
-    return x;
-}
+struct SavedInputs {
+    std::array<Tensor, max_pointwise_inputs> x;
+    size_t n;
 
-std::vector<const Var*> refs(const std::vector<Var>& vars) {
-    std::vector<const Var*> out;
-    for (const Var& v : vars) out.push_back(&v);
-    return out;
-}
+    template <class X>
+    SavedInputs(const Vjp<X>& c, int first, int count) : n(size_t(count)) {
+        for (int k = 0; k < count; ++k) x[size_t(k)] = c.value(first + k);
+    }
+    operator std::span<const Tensor>() const { return std::span(x).first(n); }
+};
 
 // Of the first n inputs those that are wanted, as bits; and what each of them gets.
 template <class X>
@@ -77,7 +75,7 @@ template <class X>
 void backward_vjp(Vjp<X>& c) {
     const Attrs& attrs = c.template attrs<Attrs>();
     const int n = c.outputs();
-    const std::vector<Tensor> x = saved_inputs(c, 1, n);
+    const SavedInputs x(c, 1, n);
     std::vector<Tensor> cotangents;
     for (int k = 0; k < n; ++k) cotangents.push_back(value_of(c.g(k)));
     const PointwiseGradients out = pointwise_second(*attrs.op, c.value(0), x, c.value(n + 1),
@@ -91,8 +89,8 @@ void backward_vjp(Vjp<X>& c) {
         std::vector<Tensor> values;
         for (int i = 0; i <= n; ++i)
             if (c.wants(i)) values.push_back(out[size_t(i)]);
-        const std::vector<Var> recorded =
-            c.tape().append(second_rule, &attrs, refs(inputs), values, 0);
+        const std::vector<Var> recorded = c.tape().append(
+            second_rule, &attrs, pointers_to(std::span<const Var>(inputs)), values, 0);
         size_t next = 0;
         for (int i = 0; i <= n; ++i)
             if (c.wants(i)) c.give(i, sum_to(recorded[next++], c.in_shape(i)));
@@ -104,7 +102,7 @@ constexpr Rule backward_rule{"pointwise_backward", backward_vjp<Tensor>, backwar
 
 void forward_vjp(Vjp<Tensor>& c) {
     const Attrs& attrs = c.attrs<Attrs>();
-    const std::vector<Tensor> x = saved_inputs(c, 0, c.inputs());
+    const SavedInputs x(c, 0, c.inputs());
     const PointwiseGradients out = pointwise_backward(*attrs.op, cotangent(c), x, c.out_value(),
                                                       wanted_of(c, c.inputs()), attrs.state);
     give_all(c, c.inputs(), out);
@@ -113,7 +111,7 @@ void forward_vjp(Vjp<Tensor>& c) {
 void forward_vjp_recorded(Vjp<Var>& c) {
     const Attrs& attrs = c.attrs<Attrs>();
     const int n = c.inputs();
-    const std::vector<Tensor> x = saved_inputs(c, 0, n);
+    const SavedInputs x(c, 0, n);
     const Var g = cotangent(c);
     // Every ĝx is computed: the node has one output for each input, so that cotangents find their
     // place.
@@ -123,8 +121,8 @@ void forward_vjp_recorded(Vjp<Var>& c) {
     for (int k = 0; k < n; ++k) inputs.push_back(c.in(k));
     inputs.push_back(Var(c.out_value()));  // a function of x, accounted for by the kernel
     const std::vector<Var> recorded =
-        c.tape().append(backward_rule, &attrs, refs(inputs), std::span(out.data(), size_t(n)),
-                        (1u << (n + 2)) - 1u);
+        c.tape().append(backward_rule, &attrs, pointers_to(std::span<const Var>(inputs)),
+                        std::span(out.data(), size_t(n)), (1u << (n + 2)) - 1u);
     give_all(c, n, recorded);
 }
 

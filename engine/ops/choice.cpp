@@ -98,7 +98,7 @@ Tensor isnan(const Tensor& x) { return test("isnan", Test::nan, x); }
 Tensor isinf(const Tensor& x) { return test("isinf", Test::infinite, x); }
 Tensor isfinite(const Tensor& x) { return test("isfinite", Test::finite, x); }
 
-Tensor Where::forward(const Attrs&, std::span<const Tensor> x) {
+Tensor Where::forward(const Attrs&, TensorRefs x) {
     if (x[0].dtype() != DType::boolean)
         throw DTypeError(name, "the mask must be bool, got ", x[0].dtype());
     require_same_dtype(name, x[1], x[2]);
@@ -106,7 +106,7 @@ Tensor Where::forward(const Attrs&, std::span<const Tensor> x) {
     return run_broadcast(name, kernel, 2, x[1].dtype(), {&x[1], &x[2], &x[0]});
 }
 
-Tensor Cast::forward(const Attrs& attrs, std::span<const Tensor> x) {
+Tensor Cast::forward(const Attrs& attrs, TensorRefs x) {
     x[0].require_defined(name);
     if (attrs.from == attrs.to) return x[0];
     Tensor out = Tensor::empty(x[0].shape(), attrs.to);

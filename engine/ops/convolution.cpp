@@ -68,8 +68,7 @@ cpu::ConvolutionSizes sizes(const ConvolutionAttrs& a, int64_t batch, int64_t fr
 
 /// convolve(sizes, x, w, bias, result), each result of the batch being (channels, rows, columns).
 template <class Convolve>
-Tensor convolved(const ConvolutionAttrs& a, std::span<const Tensor> in, const Shape& each,
-                 Convolve convolve) {
+Tensor convolved(const ConvolutionAttrs& a, TensorRefs in, const Shape& each, Convolve convolve) {
     check_types(a.operation, in[0], in[1], in[2], each[0]);
     const Tensor x = in[0].contiguous(), w = in[1].contiguous(), bias = dense(in[2]),
                  y = Tensor::empty(joined({x.size(0)}, each), x.dtype());
@@ -156,17 +155,17 @@ ConvolutionAttrs transposed_attrs(const char* operation, int axes, const Shape& 
     return attrs;
 }
 
-Tensor Conv2d::forward(const Attrs& a, std::span<const Tensor> in) {
+Tensor Conv2d::forward(const Attrs& a, TensorRefs in) {
     return convolved(a, in, {in[1].size(0), a.axis[0].out, a.axis[1].out},
                      [](const auto&... x) { cpu::convolve(x...); });
 }
 
-Tensor ConvTranspose2d::forward(const Attrs& a, std::span<const Tensor> in) {
+Tensor ConvTranspose2d::forward(const Attrs& a, TensorRefs in) {
     return convolved(a, in, {in[1].size(1) * a.groups, a.axis[0].in, a.axis[1].in},
                      [](const auto&... x) { cpu::convolve_transpose(x...); });
 }
 
-Tensor Conv2dWeights::forward(const Attrs& a, std::span<const Tensor> in) {
+Tensor Conv2dWeights::forward(const Attrs& a, TensorRefs in) {
     check_types(a.operation, in[0], in[1], {}, 0);
     const Tensor x = in[0].contiguous(), y = in[1].contiguous();
     const int64_t from = x.size(1) / a.groups;

@@ -8,7 +8,7 @@
 
 namespace mercer {
 
-Tensor Dropout::forward(const Attrs& attrs, std::span<const Tensor> in) {
+Tensor Dropout::forward(const Attrs& attrs, TensorRefs in) {
     require_floating(name, in[0]);
     if (!(attrs.p >= 0 && attrs.p < 1))
         throw ValueError(name, "p must be in [0, 1), got ", attrs.p);

@@ -50,7 +50,7 @@ void require_alpha(const char* name, const Tensor& alpha) {
 }
 
 template <EntmaxAlpha kind>
-Tensor Entmax<kind>::forward(const Attrs& attrs, std::span<const Tensor> in) {
+Tensor Entmax<kind>::forward(const Attrs& attrs, TensorRefs in) {
     require_floating(name, in[0]);
     constexpr bool any = kind == EntmaxAlpha::any;
     const Tensor alpha = any ? alpha_rows(name, in[1], in[0], attrs.axis) : Tensor();
@@ -87,7 +87,7 @@ template struct Entmax<EntmaxAlpha::two>;
 template struct Entmax<EntmaxAlpha::three_halves>;
 template struct Entmax<EntmaxAlpha::any>;
 
-std::array<Tensor, 4> FenchelYoung::forward(const Attrs& attrs, std::span<const Tensor> in) {
+std::array<Tensor, 4> FenchelYoung::forward(const Attrs& attrs, TensorRefs in) {
     require_floating(name, in[0]);
     if (in[0].rank() == 0 || in[0].size(-1) == 0 || !(in[0].shape() == in[1].shape()))
         throw ShapeError(name, "x needs a class at least, and the target its shape: x ",

@@ -102,7 +102,7 @@ bool pick(const Tensor& out, const Tensor& x, const Tensor& index, int axis) {
 
 }  // namespace
 
-Tensor Gather::forward(const Attrs& attrs, std::span<const Tensor> in) {
+Tensor Gather::forward(const Attrs& attrs, TensorRefs in) {
     const Tensor &x = in[0], &index = in[1];
     check_form(name, x, index);
     const int64_t size = x.shape()[attrs.axis];
@@ -129,7 +129,7 @@ Tensor Gather::forward(const Attrs& attrs, std::span<const Tensor> in) {
     return out;
 }
 
-Tensor ScatterAdd::forward(const Attrs& attrs, std::span<const Tensor> in) {
+Tensor ScatterAdd::forward(const Attrs& attrs, TensorRefs in) {
     const Tensor &x = in[0], &index = in[1];
     require_floating(name, x);
     check_form(name, x, index);
@@ -148,7 +148,7 @@ Tensor ScatterAdd::forward(const Attrs& attrs, std::span<const Tensor> in) {
     return out;
 }
 
-Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
+Tensor Scatter::forward(const Attrs& attrs, TensorRefs in) {
     const Tensor &x = in[0], &index = in[1], &source = in[2];
     check_form(name, x, index);
     const int64_t size = x.shape()[attrs.axis];
@@ -172,7 +172,7 @@ Tensor Scatter::forward(const Attrs& attrs, std::span<const Tensor> in) {
     return out;
 }
 
-Tensor Embedding::forward(const Attrs& attrs, std::span<const Tensor> in) {
+Tensor Embedding::forward(const Attrs& attrs, TensorRefs in) {
     const Tensor table = in[0].contiguous(), ids = in[1].contiguous();
     if (table.dtype() != DType::bf16) require_floating(name, table);
     if (table.rank() != 2)

@@ -34,7 +34,7 @@ Shape resolve_shape(const Shape& shape, int64_t n, const Shape& from) {
     return out;
 }
 
-Tensor Reshape::forward(const Attrs& attrs, std::span<const Tensor> x) {
+Tensor Reshape::forward(const Attrs& attrs, TensorRefs x) {
     const CalledAs called(OperationScope::current(name));
     const Shape shape = resolve_shape(attrs.shape, x[0].count(), x[0].shape());
     const Tensor source = x[0].contiguous();
@@ -63,7 +63,7 @@ Permute::Attrs last_two_exchanged(int rank) {
     return attrs;
 }
 
-Tensor Permute::forward(const Attrs& attrs, std::span<const Tensor> x) {
+Tensor Permute::forward(const Attrs& attrs, TensorRefs x) {
     Shape shape = x[0].shape();
     Strides strides = x[0].strides();
     for (int k = 0; k < attrs.rank; ++k) {
@@ -73,14 +73,14 @@ Tensor Permute::forward(const Attrs& attrs, std::span<const Tensor> x) {
     return x[0].view(shape, strides, x[0].offset());
 }
 
-Tensor BroadcastTo::forward(const Attrs& attrs, std::span<const Tensor> x) {
+Tensor BroadcastTo::forward(const Attrs& attrs, TensorRefs x) {
     require_shape(name, attrs.shape);
     return x[0].view(attrs.shape,
                      cpu::broadcast_strides(name, x[0].shape(), x[0].strides(), attrs.shape),
                      x[0].offset());
 }
 
-Tensor SumTo::forward(const Attrs& attrs, std::span<const Tensor> x) {
+Tensor SumTo::forward(const Attrs& attrs, TensorRefs x) {
     const CalledAs called(OperationScope::current(name));
     const Tensor& g = x[0];
     cpu::broadcast_strides(name, attrs.shape, contiguous_strides(attrs.shape),
@@ -128,7 +128,7 @@ void copy_with_borders(const Tensor& out, const Tensor& x, const Shape& before, 
     }
 }
 
-Tensor Pad::forward(const Attrs& attrs, std::span<const Tensor> x) {
+Tensor Pad::forward(const Attrs& attrs, TensorRefs x) {
     const Tensor out = Tensor::empty(attrs.shape, x[0].dtype());
     copy_with_borders(
         out, x[0], attrs.before, attrs.mode,
@@ -161,19 +161,16 @@ namespace {
 
 /// target_k = source_k, parts of `out` along another axis than the first. That goes in blocks, each of which is in cache
 /// while all parts of it are written, for they share cache lines.
-void copy_near(const Tensor& out, std::span<const Tensor> targets,
-               std::span<const Tensor> sources) {
+void copy_near(const Tensor& out, std::span<const Tensor> targets, TensorRefs sources) {
     const int64_t rows = out.size(0), row = out.count() / rows * int64_t(size_of(out.dtype())),
                   block = std::clamp<int64_t>(cpu::caches().l2 / 2 / row, 1, rows);
     parallel_each((rows + block - 1) / block, 1, [&](int64_t i) {
         const Slice::Attrs some{0, i * block, 1, std::min(block, rows - i * block)};
         for (size_t k = 0; k < targets.size(); ++k)
-            cpu::copy(Slice::forward(some, {&targets[k], 1}),
-                      Slice::forward(some, {&sources[k], 1}));
+            cpu::copy(Slice::forward(some, {&targets[k]}), Slice::forward(some, {&sources[k]}));
     });
 }
-void copy_all(const Tensor& out, std::span<const Tensor> targets, std::span<const Tensor> sources,
-              bool near) {
+void copy_all(const Tensor& out, std::span<const Tensor> targets, TensorRefs sources, bool near) {
     if (near && out.count() > 0) return copy_near(out, targets, sources);
     for (size_t k = 0; k < targets.size(); ++k) cpu::copy(targets[k], sources[k]);
 }
@@ -208,7 +205,7 @@ Unslice::Attrs unslice_range(const Shape& x, const Shape& shape, int axis, int64
     return {shape, axis, begin, n > 1 ? step : 1};
 }
 
-Tensor Slice::forward(const Attrs& a, std::span<const Tensor> x) {
+Tensor Slice::forward(const Attrs& a, TensorRefs x) {
     Shape shape = x[0].shape();
     Strides strides = x[0].strides();
     const int64_t offset = x[0].offset() + (a.n > 0 ? a.begin * strides[a.axis] : 0);
@@ -217,7 +214,7 @@ Tensor Slice::forward(const Attrs& a, std::span<const Tensor> x) {
     return x[0].view(shape, strides, offset);
 }
 
-Tensor Unslice::forward(const Attrs& a, std::span<const Tensor> x) {
+Tensor Unslice::forward(const Attrs& a, TensorRefs x) {
     const int64_t n = x[0].shape()[a.axis];
     const Tensor out = Tensor::empty(a.shape, x[0].dtype());
     if (a.step == 1) {
@@ -226,13 +223,13 @@ Tensor Unslice::forward(const Attrs& a, std::span<const Tensor> x) {
         copy_with_borders(out, x[0], before, PadMode::constant, Tensor::scalar(0, x[0].dtype()));
         return out;
     }
-    const Tensor to[] = {out, Slice::forward({a.axis, a.begin, a.step, n}, {&out, 1})},
+    const Tensor to[] = {out, Slice::forward({a.axis, a.begin, a.step, n}, {&out})},
                  from[] = {broadcast_to(Tensor::scalar(0, out.dtype()), a.shape), x[0]};
-    copy_all(out, to, from, a.axis > 0);
+    copy_all(out, to, {&from[0], &from[1]}, a.axis > 0);
     return out;
 }
 
-Tensor Concat::forward(const Attrs& a, std::span<const Tensor> x) {
+Tensor Concat::forward(const Attrs& a, TensorRefs x) {
     Shape shape = x[0].shape();
     shape[a.axis] = 0;
     for (const Tensor& t : x) {
@@ -245,10 +242,11 @@ Tensor Concat::forward(const Attrs& a, std::span<const Tensor> x) {
     }
     const Tensor out = Tensor::empty(shape, x[0].dtype());
     std::vector<Tensor> to;
+    to.reserve(x.size());
     int64_t begin = 0, narrow = shape[a.axis];
     for (const Tensor& t : x) {
         const int64_t n = t.shape()[a.axis];
-        to.push_back(Slice::forward({a.axis, begin, 1, n}, {&out, 1}));
+        to.push_back(Slice::forward({a.axis, begin, 1, n}, {&out}));
         begin += n, narrow = n > 0 ? std::min(narrow, n) : narrow;
     }
     const int64_t run = narrow * out.strides()[a.axis] * int64_t(size_of(out.dtype()));
@@ -258,7 +256,8 @@ Tensor Concat::forward(const Attrs& a, std::span<const Tensor> x) {
 
 Tensor concat(std::span<const Tensor> xs, int axis) {
     if (xs.empty()) throw ShapeError("concat", "needs at least one tensor");
-    return compute<Concat>({normal_axis("concat", axis, xs[0].rank())}, xs);
+    return compute<Concat>({normal_axis("concat", axis, xs[0].rank())},
+                           TensorRefs(pointers_to(xs)));
 }
 
 }  // namespace mercer

@@ -98,7 +98,7 @@ Tensor factored(const char* operation, const Tensor& a, int64_t k, Body body, co
 
 }  // namespace
 
-Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
+Tensor Cholesky::forward(const Attrs&, TensorRefs x) {
     check_square(name, x[0]);
     const int64_t n = x[0].size(-1), batch = n ? x[0].count() / (n * n) : 0;
     const Tensor from = x[0].contiguous(), lower = Tensor::empty(from.shape(), from.dtype());
@@ -124,7 +124,7 @@ Tensor Cholesky::forward(const Attrs&, std::span<const Tensor> x) {
     return lower;
 }
 
-Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) {
+Tensor TriangularSolve::forward(const Attrs& attrs, TensorRefs in) {
     const Shape batch = batch_of(name, in[0], in[1]);
     const int64_t n = in[0].size(-1), k = in[1].size(-1);
     const Tensor t = broadcast_to(in[0], joined(batch, {n, n}));
@@ -166,7 +166,7 @@ Tensor TriangularSolve::forward(const Attrs& attrs, std::span<const Tensor> in) 
     return x;
 }
 
-Tensors<3> Solve::forward(const Attrs& attrs, std::span<const Tensor> in) {
+Tensors<3> Solve::forward(const Attrs& attrs, TensorRefs in) {
     const Shape batch = batch_of(name, in[0], in[1]);
     const int64_t n = in[0].size(-1), k = in[1].size(-1);
     const Tensor x = broadcast_to(in[1], joined(batch, {n, k})).clone();
@@ -190,7 +190,7 @@ Tensors<3> Solve::forward(const Attrs& attrs, std::span<const Tensor> in) {
     return {x, factors, pivots};
 }
 
-Tensor Inverse::forward(const Attrs&, std::span<const Tensor> in) {
+Tensor Inverse::forward(const Attrs&, TensorRefs in) {
     check_square(name, in[0]);
     const int64_t n = in[0].size(-1);
     const Tensor x = Tensor::empty(in[0].shape(), in[0].dtype());
@@ -206,7 +206,7 @@ Tensor Inverse::forward(const Attrs&, std::span<const Tensor> in) {
     return x;
 }
 
-std::array<Tensor, 2> Eigh::forward(const Attrs&, std::span<const Tensor> in) {
+std::array<Tensor, 2> Eigh::forward(const Attrs&, TensorRefs in) {
     check_square(name, in[0]);
     const int64_t n = in[0].size(-1), batch = n ? in[0].count() / (n * n) : 0;
     const Tensor matrices = in[0].contiguous(),

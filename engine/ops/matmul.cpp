@@ -147,13 +147,13 @@ void multiply_into(const Tensor& out, const Tensor& a, const Tensor& b, const Af
     visit_floating(a.dtype(), [&]<class T>(T) { multiply<T>(out, a, b, after, order); });
 }
 
-Tensor Matmul::forward(const Attrs& attrs, std::span<const Tensor> x) {
+Tensor Matmul::forward(const Attrs& attrs, TensorRefs x) {
     Tensor out = Tensor::empty(product_shape(x[0], x[1]), x[0].dtype());
     multiply_into(out, x[0], x[1], {}, attrs.order);
     return out;
 }
 
-Tensor Linear::forward(const Attrs& attrs, std::span<const Tensor> in) {
+Tensor Linear::forward(const Attrs& attrs, TensorRefs in) {
     const Tensor &x = in[0], &w = in[1], &bias = in[2];
     check_linear(x, w, bias);
     Shape shape = x.shape();
@@ -171,7 +171,7 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& bias, Activation a
     return perform<Linear>({activation}, x, w, bias);
 }
 
-Tensor Dot::forward(const Attrs& attrs, std::span<const Tensor> x) {
+Tensor Dot::forward(const Attrs& attrs, TensorRefs x) {
     const Shape shape = x[0].shape();
     const AxesLast axes(shape, attrs.axes);
     const Tensor out = Tensor::empty(kept_shape(shape, attrs.axes), x[0].dtype());

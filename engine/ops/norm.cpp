@@ -66,7 +66,7 @@ int kind_of(bool centred, bool groups) {
 }  // namespace
 
 template <bool centred>
-std::array<Tensor, 3> RowNorm<centred>::forward(const Attrs& attrs, std::span<const Tensor> in) {
+std::array<Tensor, 3> RowNorm<centred>::forward(const Attrs& attrs, TensorRefs in) {
     require_floating(name, in[0]);
     require_at_least_0(name, "epsilon", attrs.epsilon);
     const int64_t n = attrs.groups ? in[0].size(2) * in[0].size(3)
@@ -186,10 +186,10 @@ void require_channels(const char* name, const Tensor& t, const Tensor& x) {
     require_same_dtype(name, x, t, "x");
 }
 
-Tensor ChannelAffine::forward(const Attrs&, std::span<const Tensor> in) {
+Tensor ChannelAffine::forward(const Attrs&, TensorRefs in) {
     require_floating(name, in[0]);
     channel_shape(name, in[0].shape());
-    for (const Tensor& t : in.subspan(1)) require_channels(name, t, in[0]);
+    for (const Tensor& t : in.after(1)) require_channels(name, t, in[0]);
     const int64_t channels = in[0].size(1);
     const DType dtype = in[0].dtype();
     return channel_affine(in[0], dense_or(in[1], 0, channels, dtype),
@@ -248,19 +248,18 @@ Tensor channel_affine(const Tensor& from, const Tensor& mean, const Tensor& slop
     return y;
 }
 
-std::array<Tensor, 3> BatchNorm::forward(const Attrs& attrs, std::span<const Tensor> in) {
+std::array<Tensor, 3> BatchNorm::forward(const Attrs& attrs, TensorRefs in) {
     require_at_least_0(name, "epsilon", attrs.epsilon);
     const Tensor& x = in[0];
     require_floating(name, x);
     channel_shape(name, x.shape());
-    for (const Tensor& t : in.subspan(1)) require_channels(name, t, x);
+    for (const Tensor& t : in.after(1)) require_channels(name, t, x);
     const int64_t channels = x.size(1), n = x.count() / channels;
     const auto [middle, squares] = cpu::moments(x, ((1u << x.rank()) - 1u) & ~2u, true);
     const Tensor mean = reshape(middle, {channels}), var = reshape(squares, {channels}) / double(n);
     Tensor scale = 1.0 / sqrt(var + attrs.epsilon);
     if (in[1].defined()) scale = scale * in[1];
-    const Tensor operands[] = {x, mean, scale, in[2]};
-    return {compute<ChannelAffine>({}, operands), mean, var};
+    return {compute<ChannelAffine>({}, {&x, &mean, &scale, &in[2]}), mean, var};
 }
 
 }  // namespace mercer

@@ -2,8 +2,8 @@
 //
 //   struct Name : Reads<input_bit(i) | output_bit> {
 //       static constexpr const char* name;
-//       struct Attrs { … };                        trivially copyable
-//       static Tensor forward(const Attrs&, std::span<const Tensor> x);
+//       struct Attrs { … };                        trivially destructible
+//       static Tensor forward(const Attrs&, TensorRefs x);
 //                                                  checks, infers the shape, computes;
 //                                                  std::array<Tensor, n> for n results
 //       static constexpr unsigned needs(unsigned wanted);
@@ -50,10 +50,10 @@ struct Unwatched : Reads<> {};
 
 /// Op on tensors, in a scope of its own (operation.h): throws what the check of results has found (finite.h).
 template <class Op>
-auto compute(const typename Op::Attrs& attrs, std::span<const Tensor> x) {
+auto compute(const typename Op::Attrs& attrs, TensorRefs x) {
     return instruments::settled([&] {
         if constexpr (std::is_base_of_v<Unwatched, Op>) return Op::forward(attrs, x);
-        const OperationScope scope(Op::name, x);
+        const OperationScope scope(Op::name, x.pointers());
         return Op::forward(attrs, x);
     });
 }
@@ -62,12 +62,7 @@ auto compute(const typename Op::Attrs& attrs, std::span<const Tensor> x) {
 template <class Op, class... X>
 requires(std::is_same_v<X, Tensor>&&...) auto perform(const typename Op::Attrs& attrs,
                                                       const X&... x) {
-    if constexpr (sizeof...(X) == 1) {
-        return compute<Op>(attrs, std::span<const Tensor>(&x..., 1));
-    } else {
-        const Tensor in[] = {x...};
-        return compute<Op>(attrs, in);
-    }
+    return compute<Op>(attrs, {&x...});
 }
 /// Op, whose first attribute is an axis, along one of x's that may be negative.
 template <class Op, class X, class... More>
@@ -126,10 +121,10 @@ struct AxisAttrs {
         MERCER_OPERATION_MEMBERS(text, Result)                      \
     };
 /// What one that has more says after its Attrs.
-#define MERCER_OPERATION_MEMBERS(text, Result)                      \
-    static constexpr const char* name = (text);                     \
-    static Result forward(const Attrs&, std::span<const Tensor> x); \
-    template <class X>                                              \
+#define MERCER_OPERATION_MEMBERS(text, Result)         \
+    static constexpr const char* name = (text);        \
+    static Result forward(const Attrs&, TensorRefs x); \
+    template <class X>                                 \
     static void vjp(Vjp<X>& c, const Attrs& a);
 /// The vjp of one whose derivative is one expression of c and of the attributes a, or a call of what several share.
 #define MERCER_VJP(Name, ...)                                    \

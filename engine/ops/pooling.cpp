@@ -268,7 +268,7 @@ ConvolutionAttrs window_attrs(const char* operation, int axes, const Shape& x, c
                              stride.rank() ? stride : size, Padding::valid, {1}, 1, pads);
 }
 
-Tensor MaxPool2d::forward(const Attrs& a, std::span<const Tensor> in) {
+Tensor MaxPool2d::forward(const Attrs& a, TensorRefs in) {
     require_floating(a.operation, in[0]);
     const Tensor x = in[0].contiguous();
     const int64_t rows = a.axis[0].out, columns = a.axis[1].out;

@@ -150,7 +150,7 @@ int64_t check_recurrent(const char* operation, int gates, const Tensor& x, const
     return h;
 }
 
-std::array<Tensor, 4> Lstm::forward(const Attrs& attrs, std::span<const Tensor> in) {
+std::array<Tensor, 4> Lstm::forward(const Attrs& attrs, TensorRefs in) {
     const Tensor x = in[0].contiguous(), w_ih = in[1].contiguous(), w_hh = in[2].contiguous(),
                  bias = in[3].contiguous(), h0 = in[4].contiguous(), c0 = in[5].contiguous(),
                  lengths = dense(in[6]);
@@ -219,7 +219,7 @@ Lstm::Back<Tensor> Lstm::backward(const Attrs& attrs, std::span<const Tensor> sa
     return back;
 }
 
-std::array<Tensor, 3> Gru::forward(const Attrs& attrs, std::span<const Tensor> in) {
+std::array<Tensor, 3> Gru::forward(const Attrs& attrs, TensorRefs in) {
     const Tensor x = in[0].contiguous(), w_ih = in[1].contiguous(), w_hh = in[2].contiguous(),
                  b_ih = in[3].contiguous(), b_hh = in[4].contiguous(), h0 = in[5].contiguous(),
                  lengths = dense(in[6]);

@@ -123,9 +123,9 @@ double degrees_of_freedom(const Shape& shape, const VarianceAttrs& attrs) {
     return std::max(0.0, double(reduced_count(shape, attrs.axes)) - double(attrs.correction));
 }
 
-#define MERCER_REDUCED(Op, which)                                   \
-    Tensor Op::forward(const Attrs& a, std::span<const Tensor> x) { \
-        return reduce(name, cpu::Reduction::which, a, x[0]);        \
+#define MERCER_REDUCED(Op, which)                            \
+    Tensor Op::forward(const Attrs& a, TensorRefs x) {       \
+        return reduce(name, cpu::Reduction::which, a, x[0]); \
     }
 MERCER_REDUCED(Sum, sum)
 MERCER_REDUCED(Max, max)
@@ -133,17 +133,17 @@ MERCER_REDUCED(Min, min)
 MERCER_REDUCED(Prod, prod)
 #undef MERCER_REDUCED
 
-Tensor Mean::forward(const Attrs& a, std::span<const Tensor> x) {
+Tensor Mean::forward(const Attrs& a, TensorRefs x) {
     require_floating(name, x[0]);
     return reduce(name, cpu::Reduction::sum, a, x[0]) / double(reduced_count(x[0].shape(), a.axes));
 }
-Tensor Variance::forward(const Attrs& a, std::span<const Tensor> x) {
+Tensor Variance::forward(const Attrs& a, TensorRefs x) {
     return mean_squared_deviation(name, a, x[0]);
 }
-Tensor Deviation::forward(const Attrs& a, std::span<const Tensor> x) {
+Tensor Deviation::forward(const Attrs& a, TensorRefs x) {
     return sqrt(mean_squared_deviation(name, a, x[0]));
 }
-Tensor NormP::forward(const Attrs& a, std::span<const Tensor> in) {
+Tensor NormP::forward(const Attrs& a, TensorRefs in) {
     const Tensor& x = in[0];
     require_floating(name, x);
     if (!(a.p >= 0)) throw ValueError(name, "p must be at least 0, got ", a.p);

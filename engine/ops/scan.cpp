@@ -276,15 +276,15 @@ std::array<Tensor, 2> running(const char* name, cpu::Scan op, const RunningAttrs
 
 }  // namespace
 
-Tensor Cumsum::forward(const Attrs& attrs, std::span<const Tensor> x) {
+Tensor Cumsum::forward(const Attrs& attrs, TensorRefs x) {
     return scan(name, cpu::Scan::sum, attrs, x[0]);
 }
-Tensor Cumprod::forward(const Attrs& attrs, std::span<const Tensor> x) {
+Tensor Cumprod::forward(const Attrs& attrs, TensorRefs x) {
     return scan(name, cpu::Scan::prod, attrs, x[0]);
 }
 
 // h_t = a_t h_{t−1} + b_t.
-Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) {
+Tensor LinearRecurrence::forward(const Attrs& attrs, TensorRefs x) {
     require_floating_pair(name, x[0], x[1], "a", "b");
     if (!(x[0].shape() == x[1].shape()))
         throw ShapeError(name, "a ", x[0].shape(), " and b ", x[1].shape(), " must have one shape");
@@ -308,10 +308,10 @@ Tensor LinearRecurrence::forward(const Attrs& attrs, std::span<const Tensor> x) 
     return out;
 }
 
-std::array<Tensor, 2> Cummax::forward(const Attrs& attrs, std::span<const Tensor> x) {
+std::array<Tensor, 2> Cummax::forward(const Attrs& attrs, TensorRefs x) {
     return running(name, cpu::Scan::max, attrs, x[0]);
 }
-std::array<Tensor, 2> Cummin::forward(const Attrs& attrs, std::span<const Tensor> x) {
+std::array<Tensor, 2> Cummin::forward(const Attrs& attrs, TensorRefs x) {
     return running(name, cpu::Scan::min, attrs, x[0]);
 }
 

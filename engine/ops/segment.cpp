@@ -16,7 +16,7 @@ struct Rows {
     Tensor x, at;
     int64_t entries, count, width;
 
-    Rows(const char* operation, const SegmentAttrs& attrs, std::span<const Tensor> in) {
+    Rows(const char* operation, const SegmentAttrs& attrs, TensorRefs in) {
         require_floating(operation, in[0]);
         if (in[0].rank() < 1) throw ShapeError(operation, "x needs an axis of rows, got rank 0");
         entries = in[0].size(0);
@@ -29,8 +29,7 @@ struct Rows {
     cpu::Indexed by_id() const { return {1, entries, width, count, at.data<int64_t>(), true}; }
 };
 
-Tensor reduced(const char* name, cpu::Reduction op, const SegmentAttrs& attrs,
-               std::span<const Tensor> in) {
+Tensor reduced(const char* name, cpu::Reduction op, const SegmentAttrs& attrs, TensorRefs in) {
     const Rows rows(name, attrs, in);
     const int rank = rows.x.rank();
     Tensor out = Tensor::empty(joined({rows.count}, rows.x.shape().part(1, rank)), rows.x.dtype());
@@ -123,17 +122,17 @@ Tensor segment_sizes(const Tensor& at, const SegmentAttrs& attrs, int rank, DTyp
     return cast(counts, dtype);
 }
 
-Tensor SegmentSum::forward(const Attrs& attrs, std::span<const Tensor> in) {
+Tensor SegmentSum::forward(const Attrs& attrs, TensorRefs in) {
     return reduced(name, cpu::Reduction::sum, attrs, in);
 }
-Tensor SegmentMax::forward(const Attrs& attrs, std::span<const Tensor> in) {
+Tensor SegmentMax::forward(const Attrs& attrs, TensorRefs in) {
     return reduced(name, cpu::Reduction::max, attrs, in);
 }
-Tensor SegmentMin::forward(const Attrs& attrs, std::span<const Tensor> in) {
+Tensor SegmentMin::forward(const Attrs& attrs, TensorRefs in) {
     return reduced(name, cpu::Reduction::min, attrs, in);
 }
 
-Tensor SegmentSoftmax::forward(const Attrs& attrs, std::span<const Tensor> in) {
+Tensor SegmentSoftmax::forward(const Attrs& attrs, TensorRefs in) {
     const Rows rows(name, attrs, in);
     const Tensor out = Tensor::empty(rows.x.shape(), rows.x.dtype());
     if (out.count() == 0) return out;
@@ -147,8 +146,8 @@ Tensor SegmentSoftmax::forward(const Attrs& attrs, std::span<const Tensor> in) {
 
 Tensor SegmentSoftmax::backward(const Tensor& y, const Tensor& g, const Tensor& offsets) {
     const OperationScope scope(name, {&y, &g});
-    const Tensor in[] = {y, offsets}, grad = g.contiguous();
-    const Rows rows(name, {}, in);
+    const Tensor grad = g.contiguous();
+    const Rows rows(name, {}, {&y, &offsets});
     const Tensor out = Tensor::empty(y.shape(), y.dtype());
     if (out.count())
         cpu::segment_softmax(rows.list(), rows.x.raw(), grad.raw(), rows.width, out.dtype(),
@@ -169,8 +168,7 @@ void require_matrices(const char* operation, const char* left, const Tensor& a, 
 }
 
 // What is given of a transpose: all of it, as long as the pattern says, or nothing.
-void require_transpose(const char* operation, std::span<const Tensor> transpose, int64_t m,
-                       int64_t entries) {
+void require_transpose(const char* operation, TensorRefs transpose, int64_t m, int64_t entries) {
     constexpr const char* names[] = {"transposed_offsets", "transposed_rows", "transposed_order"};
     const int64_t sizes[] = {m + 1, entries, entries};
     const bool given = transpose[0].defined() || transpose[1].defined() || transpose[2].defined();
@@ -198,14 +196,14 @@ struct Pattern {
 
 }  // namespace
 
-Tensor Spmm::forward(const Attrs&, std::span<const Tensor> in) {
+Tensor Spmm::forward(const Attrs&, TensorRefs in) {
     require_matrices(name, "values", in[0], 1, "dense", in[1]);
     const Tensor values = in[0].contiguous(), dense = in[1].contiguous();
     const Pattern a(name, in[2], in[3]);
     if (values.count() != a.list.entries)
         throw ShapeError(name, "values ", values.shape(), " and columns ", a.columns.shape(),
                          " must have the same size");
-    require_transpose(name, in.subspan(4), dense.size(0), a.list.entries);
+    require_transpose(name, in.after(4), dense.size(0), a.list.entries);
     const Tensor out = Tensor::empty({a.list.count, dense.size(1)}, dense.dtype());
     if (out.count() == 0 || !cpu::segment_product(a.list, values.raw(), dense.raw(), dense.size(0),
                                                   dense.size(1), out.dtype(), out.raw()))
@@ -213,7 +211,7 @@ Tensor Spmm::forward(const Attrs&, std::span<const Tensor> in) {
     return out;
 }
 
-Tensor Sddmm::forward(const Attrs&, std::span<const Tensor> in) {
+Tensor Sddmm::forward(const Attrs&, TensorRefs in) {
     require_matrices(name, "a", in[0], 2, "b", in[1]);
     const Tensor a = in[0].contiguous(), b = in[1].contiguous();
     const Pattern p(name, in[2], in[3]);
@@ -221,7 +219,7 @@ Tensor Sddmm::forward(const Attrs&, std::span<const Tensor> in) {
         throw ShapeError(name, "a is ", a.shape(), ", b ", b.shape(),
                          "; they must have as many columns, and a a row for each of the ",
                          p.list.count, " rows of the pattern");
-    require_transpose(name, in.subspan(4), b.size(0), p.list.entries);
+    require_transpose(name, in.after(4), b.size(0), p.list.entries);
     const Tensor out = Tensor::empty({p.list.entries}, a.dtype());
     if (!cpu::segment_dots(p.list, a.raw(), b.raw(), b.size(0), a.size(1), out.dtype(), out.raw()))
         checked_ids(name, "columns", p.columns, b.size(0));

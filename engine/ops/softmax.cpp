@@ -18,7 +18,7 @@ MERCER_DISPATCH(cpu::SoftmaxTable, softmax_table)
 MERCER_DISPATCH(cpu::LogitsTable, logits_table)
 
 template <bool logarithm>
-Tensor SoftmaxOf<logarithm>::forward(const Attrs& attrs, std::span<const Tensor> x) {
+Tensor SoftmaxOf<logarithm>::forward(const Attrs& attrs, TensorRefs x) {
     require_floating(name, x[0]);
     const auto& table = softmax_table();
     const bool wide = x[0].dtype() == DType::f64;
@@ -66,7 +66,7 @@ void require_labels(const char* operation, const Shape& x, const Tensor& ids) {
 
 }  // namespace
 
-std::array<Tensor, 3> LogSumExp::forward(const Attrs& attrs, std::span<const Tensor> in) {
+std::array<Tensor, 3> LogSumExp::forward(const Attrs& attrs, TensorRefs in) {
     require_floating(name, in[0]);
     const AxesLast t(in[0].shape(), attrs.axes);
     const DType dtype = in[0].dtype();
@@ -112,7 +112,7 @@ int64_t labelled(const Tensor& labels) {
     return std::count_if(p, p + labels.count(), [](int64_t id) { return id >= 0; });
 }
 
-std::array<Tensor, 3> CrossEntropy::forward(const Attrs& attrs, std::span<const Tensor> in) {
+std::array<Tensor, 3> CrossEntropy::forward(const Attrs& attrs, TensorRefs in) {
     require_floating(name, in[0]);
     if (!(attrs.smoothing >= 0 && attrs.smoothing < 1))
         throw ValueError(name, "label_smoothing must be in [0, 1), got ", attrs.smoothing);
@@ -157,7 +157,7 @@ Tensor CrossEntropy::backward(const Attrs& attrs, const Tensor& x, const Tensor&
                     attrs.smoothing / double(n), 1 - attrs.smoothing);
 }
 
-Tensor NllLoss::forward(const Attrs& attrs, std::span<const Tensor> in) {
+Tensor NllLoss::forward(const Attrs& attrs, TensorRefs in) {
     require_floating(name, in[0]);
     require_labels(name, in[0].shape(), in[1]);
     const Tensor x = in[0].contiguous(), ids = in[1].contiguous(),

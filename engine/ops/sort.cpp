@@ -135,11 +135,11 @@ std::array<Tensor, 2> sorted(const char* name, const Tensor& x, int axis, int64_
 
 }  // namespace
 
-std::array<Tensor, 2> Sort::forward(const Attrs& attrs, std::span<const Tensor> x) {
+std::array<Tensor, 2> Sort::forward(const Attrs& attrs, TensorRefs x) {
     return sorted(name, x[0], attrs.axis, -1, attrs.descending, true);
 }
 
-std::array<Tensor, 2> TopK::forward(const Attrs& attrs, std::span<const Tensor> x) {
+std::array<Tensor, 2> TopK::forward(const Attrs& attrs, TensorRefs x) {
     require_numbers(name, x[0]);
     if (attrs.k < 0 || attrs.k > x[0].shape()[attrs.axis])
         throw ValueError(name, "k = ", attrs.k, " of axis ", attrs.axis, " of ", x[0].shape());

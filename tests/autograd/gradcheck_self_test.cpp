@@ -17,7 +17,7 @@ template <Mutation mutation>
 struct Mutant {
     static constexpr const char* name = "mutant";
     struct Attrs {};
-    static Tensor forward(const Attrs&, std::span<const Tensor> x) { return x[0] * tanh(x[1]); }
+    static Tensor forward(const Attrs&, TensorRefs x) { return x[0] * tanh(x[1]); }
     static constexpr unsigned needs(unsigned) { return input_bit(0) | input_bit(1); }
     template <class X>
     static void vjp(Vjp<X>& c, const Attrs&) {
@@ -45,7 +45,7 @@ struct Mutant {
 struct TransposedMatmul {
     static constexpr const char* name = "transposed_matmul";
     struct Attrs {};
-    static Tensor forward(const Attrs&, std::span<const Tensor> x) { return matmul(x[0], x[1]); }
+    static Tensor forward(const Attrs&, TensorRefs x) { return matmul(x[0], x[1]); }
     static constexpr unsigned needs(unsigned) { return input_bit(0) | input_bit(1); }
     template <class X>
     static void vjp(Vjp<X>& c, const Attrs&) {

@@ -81,7 +81,8 @@ void check_factors(int64_t n, bool ties) {
                 a[size_t(i)] = i * i % 5 ? T(i * i % 11 % 3 - 1) : T(-0.0);
     const Tensor x = Tensor::from(a, {n, n}), b = Tensor::full({n, 1}, 1.0, dtype);
     const std::vector<int64_t> pivots = factored_plainly(n, a);
-    const Tensors<3> solved = Solve::forward({false}, std::vector<Tensor>{x, b, {}, {}});
+    const Tensor none;
+    const Tensors<3> solved = Solve::forward({false}, {&x, &b, &none, &none});
     CHECK(solved[2].to_vector<int64_t>() == pivots);
     CHECK(std::memcmp(solved[1].raw(), a.data(), a.size() * sizeof(T)) == 0);
 }

@@ -93,7 +93,7 @@ TEST_CASE("each window's gradient goes to the first of its largest elements") {
                     const Tensor t = cast(Tensor::from(x, {1, planes, rows, cols}), dtype);
                     const auto attrs =
                         window_attrs("max_pool2d", 2, t.shape(), w.kernel, w.stride, w.pads);
-                    Tensor y = MaxPool2d::forward(attrs, std::span<const Tensor>(&t, 1));
+                    Tensor y = MaxPool2d::forward(attrs, {&t});
                     const Tensor g = reshape(Tensor::arange(y.count(), dtype, 1), y.shape());
                     std::vector<double> expected(x.size()), largest;
                     std::vector<int64_t> places;
@@ -107,7 +107,7 @@ TEST_CASE("each window's gradient goes to the first of its largest elements") {
                                 expected[size_t(p * rows * cols + places.back())] += double(++k);
                             }
                     on_every_isa([&] {
-                        y = MaxPool2d::forward(attrs, std::span<const Tensor>(&t, 1));
+                        y = MaxPool2d::forward(attrs, {&t});
                         const Tensor dx = MaxPool2d::backward(attrs, t, g);
                         INFO(to_string(w.kernel), " every ", to_string(w.stride), " of ", rows,
                              " x ", cols);
