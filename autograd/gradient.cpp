@@ -152,6 +152,7 @@ std::vector<X> Tape::differentiate(std::span<const Var> losses, std::span<const 
             if (is_leaf(id) || first_after(id) <= begin) call_hooks(pass, id);
 
     std::vector<X> out;
+    out.reserve(wrt.size());
     for (size_t i = 0; i < wrt.size(); ++i) {
         X g = pass.needs(wrt[i].id_) ? pass.cotangent(wrt[i].id_) : X();
         if (!added.empty() && added[i]) {

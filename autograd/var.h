@@ -25,7 +25,7 @@ struct TapeSlot {
 
 class MERCER_API Var {
 public:
-    Var() = default;
+    Var() {}
     /// A constant.
     Var(Tensor value) : value_(std::move(value)) {}
 

@@ -219,10 +219,12 @@ std::string Tensor::to_string() const {
 
 Tensor Tensor::view(const Shape& shape, const Strides& strides, int64_t offset) const {
     require_defined(nullptr);
-    Tensor t = *this;
+    Tensor t;
+    t.storage_ = storage_;
     t.shape_ = shape;
     t.strides_ = strides;
     t.offset_ = offset;
+    t.dtype_ = dtype_;
     return t;
 }
 

@@ -16,7 +16,7 @@ namespace mercer {
 class MERCER_API Tensor {
 public:
     /// No tensor at all: operations refuse it (ValueError) but for operands that may be absent.
-    Tensor() = default;
+    Tensor() {}  // not defaulted: that would fill what nobody reads with zeros
 
     // ---- making one -------------------------------------------------------------------------
     /// Uninitialised. Throws ShapeError for negative or overflowing sizes, MemoryError.

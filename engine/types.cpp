@@ -5,8 +5,7 @@
 namespace mercer {
 
 Dims::Dims(std::span<const int64_t> sizes) {
-    if (sizes.size() > size_t(max_rank))
-        throw ShapeError("shape", "rank ", sizes.size(), " is above the limit of 8");
+    if (sizes.size() > size_t(max_rank)) refuse_rank(sizes.size());
     for (int64_t size : sizes) sizes_[size_t(rank_++)] = size;
 }
 
@@ -16,20 +15,13 @@ Dims Dims::filled(int rank, int64_t value) {
     return d;
 }
 
-void Dims::push_back(int64_t size) {
-    if (rank_ == max_rank) throw ShapeError("shape", "rank 9 is above the limit of 8");
-    sizes_[size_t(rank_++)] = size;
+void Dims::refuse_rank(size_t rank) {
+    throw ShapeError("shape", "rank ", rank, " is above the limit of ", max_rank);
 }
 
 void Dims::erase(int axis) {
     for (int i = axis; i + 1 < rank_; ++i) sizes_[size_t(i)] = sizes_[size_t(i + 1)];
     --rank_;
-}
-
-int64_t count(const Shape& shape) {
-    int64_t n = 1;
-    for (int64_t size : shape) n *= size;
-    return n;
 }
 
 Dims joined(Dims first, const Dims& then) {

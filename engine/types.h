@@ -77,7 +77,14 @@ class MERCER_API Dims {
 public:
     static constexpr int max_rank = 8;
 
-    Dims() = default;
+    Dims() {}
+    Dims(const Dims& other) { *this = other; }
+    Dims& operator=(const Dims& other) {
+        const volatile int64_t* const sizes = other.sizes_.data();
+        for (int i = 0; i < other.rank_; ++i) sizes_[size_t(i)] = sizes[i];
+        rank_ = other.rank_;
+        return *this;
+    }
     /// Throws ShapeError above rank 8.
     Dims(std::initializer_list<int64_t> sizes) : Dims(std::span(sizes.begin(), sizes.size())) {}
     explicit Dims(std::span<const int64_t> sizes);
@@ -93,7 +100,11 @@ public:
     Dims part(int begin, int end) const {
         return Dims(std::span(sizes_.data() + begin, size_t(end - begin)));
     }
-    void push_back(int64_t size);
+    void push_back(int64_t size) {
+        if (rank_ == max_rank) [[unlikely]]
+            refuse_rank(max_rank + 1);
+        sizes_[size_t(rank_++)] = size;
+    }
     void erase(int axis);
     friend bool operator==(const Dims& a, const Dims& b) {
         if (a.rank_ != b.rank_) return false;
@@ -103,7 +114,9 @@ public:
     }
 
 private:
-    std::array<int64_t, max_rank> sizes_{};
+    [[noreturn]] static void refuse_rank(size_t rank);
+
+    std::array<int64_t, max_rank> sizes_;
     int rank_ = 0;
 };
 
@@ -111,7 +124,11 @@ using Shape = Dims;
 using Strides = Dims;
 
 /// Number of elements; 1 for rank 0.
-MERCER_API int64_t count(const Shape& shape);
+inline int64_t count(const Shape& shape) {
+    int64_t n = 1;
+    for (int64_t size : shape) n *= size;
+    return n;
+}
 /// The axes of one, then those of the other.
 MERCER_API Dims joined(Dims first, const Dims& then);
 /// Row-major strides, in elements.
