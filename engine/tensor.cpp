@@ -41,6 +41,14 @@ int64_t lay_out(const char* operation, const Shape& shape, Strides& strides) {
     return none ? 0 : n;
 }
 
+/// Of dense elements, whose strides are set.
+size_t lay_out(const char* operation, const Shape& shape, DType dtype, Strides& strides) {
+    int64_t bytes;
+    if (__builtin_mul_overflow(lay_out(operation, shape, strides), int64_t(size_of(dtype)), &bytes))
+        throw ShapeError(operation, "too many bytes in ", shape);
+    return size_t(bytes);
+}
+
 }  // namespace
 
 int normal_axis(const char* operation, int axis, int rank) {
@@ -62,11 +70,8 @@ Strides contiguous_strides(const Shape& shape) {
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
     Tensor t;
-    const int64_t n = lay_out(OperationScope::current("empty"), shape, t.strides_);
-    int64_t bytes;
-    if (__builtin_mul_overflow(n, int64_t(size_of(dtype)), &bytes))
-        throw ShapeError(OperationScope::current("empty"), "too many bytes in ", shape);
-    t.storage_ = StorageRef::allocate(size_t(bytes));
+    t.storage_ =
+        StorageRef::allocate(lay_out(OperationScope::current("empty"), shape, dtype, t.strides_));
     t.shape_ = shape;
     t.dtype_ = dtype;
     if (instruments::on()) [[unlikely]]
@@ -135,8 +140,8 @@ Tensor Tensor::copy_of(const void* data, int64_t n, const Shape& shape, DType dt
 
 Tensor Tensor::wrap(void* data, const Shape& shape, DType dtype, std::function<void()> release) {
     Tensor t;
-    const int64_t n = lay_out("wrap", shape, t.strides_);
-    t.storage_ = StorageRef::wrap(data, size_t(n) * size_of(dtype), std::move(release));
+    const size_t bytes = lay_out("wrap", shape, dtype, t.strides_);
+    t.storage_ = StorageRef::wrap(data, bytes, std::move(release));
     t.shape_ = shape;
     t.dtype_ = dtype;
     return t;

@@ -71,6 +71,10 @@ TEST_CASE("external memory is wrapped without a copy and given back once") {
         CHECK(sum(view).item<float>() == 10);
     }
     CHECK(released == 1);
+    CHECK(message_of<ShapeError>([&] {
+              Tensor::wrap(mine.data(), {int64_t{1} << 61, 2}, DType::f64, [&] { ++released; });
+          }) == "[wrap] too many bytes in (2305843009213693952,2)");
+    CHECK(released == 1);
 }
 
 TEST_CASE("casts saturate") {
