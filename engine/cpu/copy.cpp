@@ -16,19 +16,12 @@ namespace {
 
 /// Axes in any order mean the same copy; this one writes along memory.
 Walk plan_copy(const Tensor& target, const Tensor& source) {
-    int axes[Dims::max_rank];
-    const int rank = target.rank();
-    for (int a = 0; a < rank; ++a) axes[a] = a;
-    std::stable_sort(axes, axes + rank, [&](int a, int b) {
-        return std::abs(target.strides()[a]) > std::abs(target.strides()[b]);
-    });
     Shape shape = target.shape();
     Strides strides[] = {target.strides(), source.strides()};
-    for (int a = 0; a < rank; ++a) {
-        shape[a] = target.shape()[axes[a]];
-        strides[0][a] = target.strides()[axes[a]];
-        strides[1][a] = source.strides()[axes[a]];
-    }
+    for (int a = 1; a < shape.rank(); ++a)
+        for (int b = a; b > 0 && std::abs(strides[0][b - 1]) < std::abs(strides[0][b]); --b)
+            for (Dims* sizes : {&shape, &strides[0], &strides[1]})
+                std::swap((*sizes)[b - 1], (*sizes)[b]);
     return plan_walk(shape, strides);
 }
 
@@ -43,7 +36,15 @@ void copy_along(char* to, const char* from, int64_t size, Walk walk) {
     const bool turned = near != last;
     if (turned && near != last - 1) walk.exchange(near, last - 1);
     const int64_t cols = walk.cols(), side = last > 0 ? walk.shape[last - 1] : 1,
-                  deep = last > 1 ? walk.shape[last - 2] : 1, outer = walk.rows() / side / deep;
+                  deep = last > 1 ? walk.shape[last - 2] : 1;
+    const auto step = [&](int operand, int axis) {
+        return axis < 0 ? 0 : walk.strides[size_t(operand)][axis];
+    };
+    Plane p{
+        side,  cols, step(0, last - 1), step(0, last),    step(1, last - 1), step(1, last), turned,
+        false, deep, step(0, last - 2), step(1, last - 2)};
+    if (last < 3 && deep * side * cols <= 4096) return copy_plane(size, to, from, p);
+    const int64_t outer = walk.rows() / side / deep;
     constexpr int64_t elements = 1 << 15, line = 64;  // in a piece, and at most in a cache line
     // Pieces begin at lines, as what goes past the caches must.
     const int64_t most = turned ? elements / std::min<int64_t>(side, 64) / line * line : elements,
@@ -54,12 +55,9 @@ void copy_along(char* to, const char* from, int64_t size, Walk walk) {
     // Squares turned in parts of lines are 2 to 4 times as fast past the caches from half their size on (Zen 3).
     const int64_t bytes = 2 * outer * deep * side * cols * size;
     const bool early = turned && side >= 16 && cols >= 16 && copy_table().register_bytes < 64;
-    bool stream = streams(early ? 2 * bytes : bytes) && walk.strides[0][last] == 1 &&
-                  reinterpret_cast<uintptr_t>(to) % 64 == 0;
-    for (int a = 0; a < last; ++a) stream = stream && walk.strides[0][a] * size % 64 == 0;
-    const auto step = [&](int operand, int axis) {
-        return axis < 0 ? 0 : walk.strides[size_t(operand)][axis];
-    };
+    p.stream = streams(early ? 2 * bytes : bytes) && p.to_col == 1 &&
+               reinterpret_cast<uintptr_t>(to) % 64 == 0;
+    for (int a = 0; a < last; ++a) p.stream = p.stream && walk.strides[0][a] * size % 64 == 0;
     const int64_t planes = std::min(most_planes, deep);
     parallel_each(
         outer * stacks * bands * pieces,
@@ -68,19 +66,12 @@ void copy_along(char* to, const char* from, int64_t size, Walk walk) {
                           stack = item / pieces / bands % stacks * planes;
             int64_t at[2];
             walk.locate((item / pieces / bands / stacks * deep + stack) * side + row, at);
-            const Plane p{std::min(band, side - row),
-                          std::min(piece, cols - column),
-                          step(0, last - 1),
-                          step(0, last),
-                          step(1, last - 1),
-                          step(1, last),
-                          turned,
-                          stream,
-                          std::min(planes, deep - stack),
-                          step(0, last - 2),
-                          step(1, last - 2)};
+            Plane part = p;
+            part.rows = std::min(band, side - row);
+            part.cols = std::min(piece, cols - column);
+            part.planes = std::min(planes, deep - stack);
             copy_plane(size, to + (at[0] + column * p.to_col) * size,
-                       from + (at[1] + column * p.from_col) * size, p);
+                       from + (at[1] + column * p.from_col) * size, part);
         });
 }
 

@@ -12,7 +12,7 @@ int64_t Walk::rows() const {
 
 void Walk::locate(int64_t row, int64_t* offsets) const {
     std::fill_n(offsets, operands, 0);
-    for (int axis = shape.rank() - 2; axis >= 0; --axis) {
+    for (int axis = shape.rank() - 2; axis >= 0 && row > 0; --axis) {
         const int64_t i = row % shape[axis];
         row /= shape[axis];
         for (int k = 0; k < operands; ++k) offsets[k] += i * strides[size_t(k)][axis];

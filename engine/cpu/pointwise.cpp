@@ -73,11 +73,31 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     const bool turned = across != last;
     if (turned && across != last - 1) walk.exchange(across, last - 1);
     const int64_t cols = walk.cols(), side = last > 0 ? walk.shape[last - 1] : 1;
-    std::array<int64_t, Walk::max_operands> row_stride{}, col_stride{};
+    std::array<int64_t, Walk::max_operands> row_stride, col_stride;
     for (size_t k = 0; k <= operands; ++k) {
         row_stride[k] = last > 0 ? walk.strides[k][last - 1] : 0;
         col_stride[k] = walk.strides[k][last];
     }
+
+    bool stream = false, ahead = false;
+    const auto locate = [&](int64_t row, int64_t col, const void** inputs, void** outputs) {
+        int64_t at[Walk::max_operands];
+        walk.locate(row, at);
+        const auto from = [](const Tensor& t, int64_t i) {
+            return t.defined() ? raw_of(t) + i * int64_t(size_of(t.dtype())) : nullptr;
+        };
+        for (size_t k = 0; k < operands; ++k) inputs[k] = from(*in[k], at[k] + col * col_stride[k]);
+        for (size_t k = 0; k < out.size(); ++k) outputs[k] = from(out[k], at[operands] + col);
+    };
+    const auto block = [&](int64_t row, int64_t rows, int64_t col, int64_t n) {
+        const void* inputs[Walk::max_operands];
+        void* outputs[Walk::max_operands];
+        locate(row, col, inputs, outputs);
+        kernel({rows, n, inputs, row_stride.data(), col_stride.data(), outputs,
+                row_stride[operands], state, stream, ahead});
+    };
+    // Few elements in a few rows: nothing to share out.
+    if (last < 2 && side < 64 && elements <= piece && !turned) return block(0, side, 0, cols);
 
     const int64_t rows = walk.rows();
     int64_t traffic = 0, least = element;
@@ -108,31 +128,15 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
                              std::span(strides.data(), operands), out, state);
     }
     const int64_t row_bytes = cols * element;
-    bool stream = streams(traffic) &&
-                  (rows == 1 || row_bytes % 64 == 0 ||
-                   (is_thin && (rows * cols == along * size || along * size * element % 64 == 0)));
+    stream = streams(traffic) &&
+             (rows == 1 || row_bytes % 64 == 0 ||
+              (is_thin && (rows * cols == along * size || along * size * element % 64 == 0)));
     for (const Tensor& t : out)
         stream = stream && reinterpret_cast<uintptr_t>(raw_of(t)) % 64 == 0 &&
                  std::ranges::find(in, raw_of(t), [](const Tensor* x) { return raw_of(*x); }) ==
                      in.end();
     // Arithmetic of some length keeps the processor from looking far ahead by itself; short formulas it would only hold up.
-    const bool ahead = stream && cost > 2;
-    const auto locate = [&](int64_t row, int64_t col, const void** inputs, void** outputs) {
-        int64_t at[Walk::max_operands];
-        walk.locate(row, at);
-        const auto from = [](const Tensor& t, int64_t i) {
-            return t.defined() ? raw_of(t) + i * int64_t(size_of(t.dtype())) : nullptr;
-        };
-        for (size_t k = 0; k < operands; ++k) inputs[k] = from(*in[k], at[k] + col * col_stride[k]);
-        for (size_t k = 0; k < out.size(); ++k) outputs[k] = from(out[k], at[operands] + col);
-    };
-    const auto block = [&](int64_t row, int64_t rows, int64_t col, int64_t n) {
-        const void* inputs[Walk::max_operands];
-        void* outputs[Walk::max_operands];
-        locate(row, col, inputs, outputs);
-        kernel({rows, n, inputs, row_stride.data(), col_stride.data(), outputs,
-                row_stride[operands], state, stream, ahead});
-    };
+    ahead = stream && cost > 2;
     if (turned) {
         // Tiles, in which what lies across is turned first, several of its lines at once.
         const int64_t band = std::min<int64_t>(side, 512 / element),

@@ -38,17 +38,12 @@ struct PointwiseKernels {
 /// Up to this many elements are one call of a kernel.
 inline constexpr int64_t pointwise_piece = 1 << 14;
 
-/// Runs `kernel` over `elements` dense ones, at most a piece.
-inline void run_dense(PointwiseFn kernel, int64_t elements, const void* const* in, void* out,
-                      const void* state = nullptr) {
+/// Runs `kernel` over `elements`, at most a piece: dense operands have step 1, numbers 0.
+inline void run_dense(PointwiseFn kernel, int64_t elements, const void* const* in,
+                      const int64_t* steps, void* out, const void* state = nullptr) {
     static constexpr int64_t no_rows[Walk::max_operands] = {};
-    static constexpr auto steps = [] {
-        std::array<int64_t, Walk::max_operands> ones;
-        ones.fill(1);
-        return ones;
-    }();
     void* const outputs[1] = {out};
-    kernel({1, elements, in, no_rows, steps.data(), outputs, 0, state, false});
+    kernel({1, elements, in, no_rows, steps, outputs, 0, state, false});
 }
 
 /// Runs `kernel` over `shape`; inputs have strides that broadcast to it, outputs are dense (or

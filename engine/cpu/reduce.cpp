@@ -98,6 +98,23 @@ void reduce_chunks(const ReduceKernel& kernel, const Tensor& x, int axis, int64_
                    const Tensor& out, const Tensor& extra) {
     if (out.count() == 0) return;
     const int64_t n = x.shape()[axis], stride = x.strides()[axis], chunks = out.shape()[axis];
+    const int64_t element = int64_t(size_of(x.dtype())),
+                  out_element = int64_t(size_of(out.dtype()));
+    const char* from = static_cast<const char*>(x.raw());
+    char* to = static_cast<char*>(out.raw());
+    char* also = extra.defined() ? static_cast<char*>(extra.raw()) : nullptr;
+    // Few elements, dense: nothing to plan or to share out.
+    if (n > 0 && chunks == 1 && x.count() <= 1024 && x.is_contiguous()) {
+        const int64_t side = count(x.shape().part(axis + 1, x.rank())),
+                      lines = count(x.shape().part(0, axis));
+        if (side == 1 || n == 1) return kernel.run({from, n, 1, lines * side, n, to, 1, also});
+        if (lines == 1 || (lines < 16 && !also)) {
+            for (int64_t i = 0; i < lines; ++i)
+                kernel.columns({from + i * n * side * element, n, side, side, 1,
+                                to + i * side * out_element, 1, also});
+            return;
+        }
+    }
     Shape kept;
     std::array<Strides, 2> strides;
     int unit = -1;
@@ -122,11 +139,6 @@ void reduce_chunks(const ReduceKernel& kernel, const Tensor& x, int axis, int64_
     int64_t block = run ? long_chunk / std::max<int64_t>(piece, 1) + 1 : 1024;
     if (!run && (side + block - 1) / block * lines * chunks < 32) block = 256;
     const int64_t blocks = (side + block - 1) / block;
-    const int64_t element = int64_t(size_of(x.dtype())),
-                  out_element = int64_t(size_of(out.dtype()));
-    const char* from = static_cast<const char*>(x.raw());
-    char* to = static_cast<char*>(out.raw());
-    char* also = extra.defined() ? static_cast<char*>(extra.raw()) : nullptr;
     const int64_t extra_element =
         also ? extra.count() / out.count() * int64_t(size_of(extra.dtype())) : 0;
     const auto planes = [&](int operand, int64_t apart) {  // dense, one after the other

@@ -65,24 +65,32 @@ int taken_over(std::span<const Tensor* const> x, unsigned dying, const Shape& sh
 // A dying operand; no Tensor of the caller's is left to see what became of its memory.
 Tensor take(const Tensor& operand) { return std::move(const_cast<Tensor&>(operand)); }
 
-// Few elements, dense and alike, as most small operands are: no strides to plan. Undefined if it is
+// Few elements, dense and alike or numbers, as most small operands are: no strides to plan. Undefined if it is
 // not so. Loops over as many operands as there are known to be save a tenth of an operation on eight elements.
 template <size_t n>
 Tensor pointwise_small(const PointwiseOp& op, std::span<const Tensor* const, n> x,
                        const void* state, unsigned dying) {
-    const Tensor& first = *x[0];
-    const int64_t elements = first.count();
-    if (elements > cpu::pointwise_piece || !is_floating(first.dtype())) return {};
+    const Tensor* whole = x[0];
     for (const Tensor* t : x)
-        if (t->dtype() != first.dtype() || !(t->shape() == first.shape()) || !t->is_contiguous())
+        if (t->rank() > whole->rank()) whole = t;
+    const DType dtype = whole->dtype();
+    const int64_t elements = whole->count();
+    if (elements > cpu::pointwise_piece || !is_floating(dtype)) return {};
+    int64_t steps[max_pointwise_inputs];
+    for (size_t k = 0; k < x.size(); ++k) {
+        const Tensor& t = *x[k];
+        const bool number = t.rank() == 0;
+        if (t.dtype() != dtype ||
+            (!number && (!(t.shape() == whole->shape()) || !t.is_contiguous())))
             return {};
+        steps[k] = !number;
+    }
     const OperationScope scope(op.name, std::span<const Tensor* const>(x));
-    const int over = taken_over(x, dying, first.shape());
-    const DType dtype = first.dtype();
+    const int over = taken_over(x, dying, whole->shape());
     const void* in[max_pointwise_inputs];
     for (size_t k = 0; k < x.size(); ++k) in[k] = x[k]->raw();
-    Tensor y = over < 0 ? Tensor::empty(first.shape(), dtype) : take(*x[size_t(over)]);
-    cpu::run_dense(op.kernels().forward[dtype == DType::f64], elements, in, y.raw(), state);
+    Tensor y = over < 0 ? Tensor::empty(whole->shape(), dtype) : take(*x[size_t(over)]);
+    cpu::run_dense(op.kernels().forward[dtype == DType::f64], elements, in, steps, y.raw(), state);
     return y;
 }
 
@@ -245,7 +253,8 @@ void add_in_place(Tensor& a, const Tensor& b) {
     const cpu::PointwiseFn kernel = kernels.forward[a.dtype() == DType::f64];
     if (a.count() <= cpu::pointwise_piece && b.is_contiguous()) {
         const void* const in[] = {a.raw(), b.raw()};
-        return cpu::run_dense(kernel, a.count(), in, a.raw());
+        constexpr int64_t steps[] = {1, 1};
+        return cpu::run_dense(kernel, a.count(), in, steps, a.raw());
     }
     const Tensor* const x[] = {&a, &b};
     const Strides strides[] = {a.strides(), b.strides()};

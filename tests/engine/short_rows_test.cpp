@@ -100,6 +100,34 @@ TEST_CASE("planes of few elements that are reduced together are as each for itse
             }
 }
 
+TEST_CASE("few planes are reduced as they are among many") {
+    for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
+        for (const int64_t count : {1, 2, 15, 16})
+            for (const auto& [n, side] : {std::pair<int64_t, int64_t>{1, 1},
+                                          {9, 1},
+                                          {60, 1},
+                                          {600, 1},
+                                          {1000, 1},
+                                          {1, 5},
+                                          {2, 3},
+                                          {5, 2},
+                                          {9, 7},
+                                          {20, 3},
+                                          {3, 40},
+                                          {200, 4}}) {
+                const Tensor many = reshape(numbers(count + 130, n * side, dtype),
+                                            {count + 130, n, side}),
+                             few = slice(many, 0, 0, count).contiguous();
+                on_every_isa([&] {
+                    for (const Reduction& r : reductions) {
+                        if (r.floating && !is_floating(dtype)) continue;
+                        CHECK_MESSAGE(difference(r.f(few), slice(r.f(many), 0, 0, count)) == "",
+                                      r.name, " of ", to_string(dtype, few.shape()));
+                    }
+                });
+            }
+}
+
 TEST_CASE("elements of a vector are picked by any index, and bad places are named") {
     for (const DType dtype :
          {DType::f32, DType::f64, DType::i32, DType::i64, DType::boolean, DType::bf16})
