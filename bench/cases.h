@@ -22,6 +22,7 @@ void add_gemm();
 void add_pointwise();
 void add_rows();
 void add_overhead();
+void add_small();
 void add_attention();
 void add_graph();
 void add_train();
@@ -30,8 +31,8 @@ void add_cuda();  // where the build has MERCER_CUDA
 
 /// A case called `name`, timed by the wall clock.
 template <class F>
-void add_case(const std::string& name, F run) {
-    benchmark::RegisterBenchmark(name.c_str(), std::move(run))
+benchmark::internal::Benchmark* add_case(const std::string& name, F run) {
+    return benchmark::RegisterBenchmark(name.c_str(), std::move(run))
         ->UseRealTime()
         ->Unit(benchmark::kMillisecond);
 }

@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
         bench::add_pointwise();
         bench::add_rows();
         bench::add_overhead();
+        bench::add_small();
         bench::add_attention();
         bench::add_graph();
         bench::add_train();
