@@ -14,28 +14,36 @@ namespace {
 /// nullptr of an absent tensor.
 char* raw_of(const Tensor& t) { return t.defined() ? static_cast<char*>(t.raw()) : nullptr; }
 
-// Few elements, all operands dense and alike or a single number: one call, without a plan. False if
-// it is not so.
-bool run_small(PointwiseFn kernel, int64_t elements, const Shape& shape,
-               std::span<const Tensor* const> in, std::span<const Strides> in_strides,
-               std::span<Tensor> out, const void* state) {
-    const Strides dense = contiguous_strides(shape);
+// Few elements, in at most a few rows of one step each: one call, without a plan. False if it is not so.
+bool run_small(PointwiseFn kernel, int cost, const Shape& shape, std::span<const Tensor* const> in,
+               std::span<const Strides> in_strides, std::span<Tensor> out, const void* state) {
+    int64_t rows = 1, cols = 1;
+    int64_t row_stride[Walk::max_operands], col_stride[Walk::max_operands];
+    std::fill_n(row_stride, in.size(), 0);
+    std::fill_n(col_stride, in.size(), 0);
+    // The axis goes on where `n` elements, `stride` apart, end; or is the first one.
+    const auto joins = [&](int axis, int64_t& n, int64_t* stride) {
+        if (n == 1)
+            for (size_t k = 0; k < in.size(); ++k) stride[k] = in_strides[k][axis];
+        else
+            for (size_t k = 0; k < in.size(); ++k)
+                if (in_strides[k][axis] != stride[k] * n) return false;
+        n *= shape[axis];
+        return true;
+    };
+    for (int axis = shape.rank() - 1; axis >= 0; --axis)
+        if (shape[axis] != 1 && (rows > 1 || !joins(axis, cols, col_stride)) &&
+            !joins(axis, rows, row_stride))
+            return false;
+    if (rows >= 64 || rows > grain_for(cols * cost / 16)) return false;
     const void* inputs[Walk::max_operands];
     void* outputs[Walk::max_operands];
-    int64_t steps[Walk::max_operands];
-    constexpr int64_t no_rows[Walk::max_operands] = {};
     for (size_t k = 0; k < in.size(); ++k) {
-        const Tensor& t = *in[k];
-        if (!t.defined() || t.count() == 1)
-            steps[k] = 0;
-        else if (in_strides[k] == dense)
-            steps[k] = 1;
-        else
-            return false;
-        inputs[k] = raw_of(t);
+        if (cols >= 16 && std::abs(col_stride[k]) >= 16) return false;
+        inputs[k] = raw_of(*in[k]);
     }
     for (size_t k = 0; k < out.size(); ++k) outputs[k] = raw_of(out[k]);
-    kernel({1, elements, inputs, no_rows, steps, outputs, 0, state, false});
+    kernel({rows, cols, inputs, row_stride, col_stride, outputs, cols, state, false});
     return true;
 }
 
@@ -60,7 +68,7 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
     const int64_t elements = count(shape);
     if (elements == 0) return;
     const size_t operands = in.size();
-    if (elements <= piece && run_small(kernel, elements, shape, in, in_strides, out, state)) return;
+    if (elements <= piece && run_small(kernel, cost, shape, in, in_strides, out, state)) return;
     // The outputs are dense and alike: one more operand stands for all of them.
     std::array<Strides, Walk::max_operands> strides;
     std::copy(in_strides.begin(), in_strides.end(), strides.begin());
@@ -78,26 +86,6 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
         row_stride[k] = last > 0 ? walk.strides[k][last - 1] : 0;
         col_stride[k] = walk.strides[k][last];
     }
-
-    bool stream = false, ahead = false;
-    const auto locate = [&](int64_t row, int64_t col, const void** inputs, void** outputs) {
-        int64_t at[Walk::max_operands];
-        walk.locate(row, at);
-        const auto from = [](const Tensor& t, int64_t i) {
-            return t.defined() ? raw_of(t) + i * int64_t(size_of(t.dtype())) : nullptr;
-        };
-        for (size_t k = 0; k < operands; ++k) inputs[k] = from(*in[k], at[k] + col * col_stride[k]);
-        for (size_t k = 0; k < out.size(); ++k) outputs[k] = from(out[k], at[operands] + col);
-    };
-    const auto block = [&](int64_t row, int64_t rows, int64_t col, int64_t n) {
-        const void* inputs[Walk::max_operands];
-        void* outputs[Walk::max_operands];
-        locate(row, col, inputs, outputs);
-        kernel({rows, n, inputs, row_stride.data(), col_stride.data(), outputs,
-                row_stride[operands], state, stream, ahead});
-    };
-    // Few elements in a few rows: nothing to share out.
-    if (last < 2 && side < 64 && elements <= piece && !turned) return block(0, side, 0, cols);
 
     const int64_t rows = walk.rows();
     int64_t traffic = 0, least = element;
@@ -128,15 +116,31 @@ void run_pointwise(PointwiseFn kernel, int cost, const Shape& shape,
                              std::span(strides.data(), operands), out, state);
     }
     const int64_t row_bytes = cols * element;
-    stream = streams(traffic) &&
-             (rows == 1 || row_bytes % 64 == 0 ||
-              (is_thin && (rows * cols == along * size || along * size * element % 64 == 0)));
+    bool stream = streams(traffic) &&
+                  (rows == 1 || row_bytes % 64 == 0 ||
+                   (is_thin && (rows * cols == along * size || along * size * element % 64 == 0)));
     for (const Tensor& t : out)
         stream = stream && reinterpret_cast<uintptr_t>(raw_of(t)) % 64 == 0 &&
                  std::ranges::find(in, raw_of(t), [](const Tensor* x) { return raw_of(*x); }) ==
                      in.end();
     // Arithmetic of some length keeps the processor from looking far ahead by itself; short formulas it would only hold up.
-    ahead = stream && cost > 2;
+    const bool ahead = stream && cost > 2;
+    const auto locate = [&](int64_t row, int64_t col, const void** inputs, void** outputs) {
+        int64_t at[Walk::max_operands];
+        walk.locate(row, at);
+        const auto from = [](const Tensor& t, int64_t i) {
+            return t.defined() ? raw_of(t) + i * int64_t(size_of(t.dtype())) : nullptr;
+        };
+        for (size_t k = 0; k < operands; ++k) inputs[k] = from(*in[k], at[k] + col * col_stride[k]);
+        for (size_t k = 0; k < out.size(); ++k) outputs[k] = from(out[k], at[operands] + col);
+    };
+    const auto block = [&](int64_t row, int64_t rows, int64_t col, int64_t n) {
+        const void* inputs[Walk::max_operands];
+        void* outputs[Walk::max_operands];
+        locate(row, col, inputs, outputs);
+        kernel({rows, n, inputs, row_stride.data(), col_stride.data(), outputs,
+                row_stride[operands], state, stream, ahead});
+    };
     if (turned) {
         // Tiles, in which what lies across is turned first, several of its lines at once.
         const int64_t band = std::min<int64_t>(side, 512 / element),

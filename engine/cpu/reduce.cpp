@@ -93,28 +93,34 @@ void reduce_planes(const ReduceKernel& kernel, int64_t planes, int64_t n, int64_
     });
 }
 
+constexpr int64_t few = 1024;
+/// Few elements, dense: the rows of each plane, n × side, into one, without a plan. False if there are many planes.
+bool reduce_few(const ReduceKernel& kernel, int64_t planes, int64_t n, int64_t side,
+                const Tensor& x, const Tensor& out, const Tensor& extra) {
+    const char* from = static_cast<const char*>(x.raw());
+    char* to = static_cast<char*>(out.raw());
+    char* also = extra.defined() ? static_cast<char*>(extra.raw()) : nullptr;
+    if (side == 1 || n == 1) {
+        kernel.run({from, n, 1, planes * side, n, to, 1, also});
+        return true;
+    }
+    if (planes > 1 && (planes >= 16 || also)) return false;
+    const int64_t plane = n * side * int64_t(size_of(x.dtype())),
+                  results = side * int64_t(size_of(out.dtype()));
+    for (int64_t i = 0; i < planes; ++i)
+        kernel.columns({from + i * plane, n, side, side, 1, to + i * results, 1, also});
+    return true;
+}
+
 // Every chunk of every line along `axis` to one element: out (and extra, if any) is dense, with chunks for `axis`.
 void reduce_chunks(const ReduceKernel& kernel, const Tensor& x, int axis, int64_t chunk,
                    const Tensor& out, const Tensor& extra) {
     if (out.count() == 0) return;
     const int64_t n = x.shape()[axis], stride = x.strides()[axis], chunks = out.shape()[axis];
-    const int64_t element = int64_t(size_of(x.dtype())),
-                  out_element = int64_t(size_of(out.dtype()));
-    const char* from = static_cast<const char*>(x.raw());
-    char* to = static_cast<char*>(out.raw());
-    char* also = extra.defined() ? static_cast<char*>(extra.raw()) : nullptr;
-    // Few elements, dense: nothing to plan or to share out.
-    if (n > 0 && chunks == 1 && x.count() <= 1024 && x.is_contiguous()) {
-        const int64_t side = count(x.shape().part(axis + 1, x.rank())),
-                      lines = count(x.shape().part(0, axis));
-        if (side == 1 || n == 1) return kernel.run({from, n, 1, lines * side, n, to, 1, also});
-        if (lines == 1 || (lines < 16 && !also)) {
-            for (int64_t i = 0; i < lines; ++i)
-                kernel.columns({from + i * n * side * element, n, side, side, 1,
-                                to + i * side * out_element, 1, also});
-            return;
-        }
-    }
+    if (n > 0 && chunks == 1 && x.count() <= few && x.is_contiguous() &&
+        reduce_few(kernel, count(x.shape().part(0, axis)), n,
+                   count(x.shape().part(axis + 1, x.rank())), x, out, extra))
+        return;
     Shape kept;
     std::array<Strides, 2> strides;
     int unit = -1;
@@ -139,6 +145,11 @@ void reduce_chunks(const ReduceKernel& kernel, const Tensor& x, int axis, int64_
     int64_t block = run ? long_chunk / std::max<int64_t>(piece, 1) + 1 : 1024;
     if (!run && (side + block - 1) / block * lines * chunks < 32) block = 256;
     const int64_t blocks = (side + block - 1) / block;
+    const int64_t element = int64_t(size_of(x.dtype())),
+                  out_element = int64_t(size_of(out.dtype()));
+    const char* from = static_cast<const char*>(x.raw());
+    char* to = static_cast<char*>(out.raw());
+    char* also = extra.defined() ? static_cast<char*>(extra.raw()) : nullptr;
     const int64_t extra_element =
         also ? extra.count() / out.count() * int64_t(size_of(extra.dtype())) : 0;
     const auto planes = [&](int operand, int64_t apart) {  // dense, one after the other
@@ -219,9 +230,27 @@ Tensor kept_view(const Tensor& y, const Tensor& x, unsigned axes) {
     return y.view(kept, contiguous_strides(kept), y.offset());
 }
 
+// Few elements, dense, whose axes are neighbours: without a view in between. Undefined if it is not so.
+template <class Op>
+Tensor at_once(Op op, const Tensor& x, unsigned axes) {
+    int64_t size[] = {1, 1, 1};  // kept, reduced, kept
+    int part = 0;
+    for (int i = 0; i < x.rank(); ++i) {
+        if (x.shape()[i] == 1) continue;
+        part += bool(axes & (1u << i)) != (part == 1);
+        if (part > 2) return {};
+        size[part] *= x.shape()[i];
+    }
+    const int64_t elements = size[0] * size[1] * size[2];
+    if (elements == 0 || elements > few || !x.is_contiguous()) return {};
+    const Tensor y = Tensor::empty(kept_shape(x.shape(), axes), result_of(op, x.dtype()));
+    return reduce_few(kernel_of(op, x.dtype()), size[0], size[1], size[2], x, y, {}) ? y : Tensor();
+}
+
 // Groups of neighbours, the last first; axes of size 1 between two are no obstacle.
 template <class Op>
 Tensor by_groups(Op op, const Tensor& x, unsigned axes) {
+    if (Tensor y = at_once(op, x, axes); y.defined()) return y;
     if (axes == 0)  // each on its own: a group of one
         return reshape(reduce_axis(op, reshape(x, {x.count(), 1}), 1), x.shape());
     Tensor y = x;
