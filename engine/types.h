@@ -80,7 +80,7 @@ public:
     Dims() {}
     Dims(const Dims& other) { *this = other; }
     Dims& operator=(const Dims& other) {
-        const volatile int64_t* const sizes = other.sizes_.data();
+        const volatile int64_t* const sizes = other.sizes_.data();  // a wider load waits for stores
         for (int i = 0; i < other.rank_; ++i) sizes_[size_t(i)] = sizes[i];
         rank_ = other.rank_;
         return *this;

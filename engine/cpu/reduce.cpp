@@ -93,7 +93,7 @@ void reduce_planes(const ReduceKernel& kernel, int64_t planes, int64_t n, int64_
     });
 }
 
-constexpr int64_t few = 1024;
+constexpr int64_t few = 1024;  // elements, that take less time than a plan
 /// Few elements, dense: the rows of each plane, n × side, into one, without a plan. False if there are many planes.
 bool reduce_few(const ReduceKernel& kernel, int64_t planes, int64_t n, int64_t side,
                 const Tensor& x, const Tensor& out, const Tensor& extra) {

@@ -94,17 +94,17 @@ Tensor SumTo::forward(const Attrs& attrs, TensorRefs x) {
 
 void copy_with_borders(const Tensor& out, const Tensor& x, const Shape& before, PadMode mode,
                        const Tensor& border) {
-    // The inside first; then, axis by axis, what is before and after it, from what is there.
-    const bool constant = mode == PadMode::constant, few = out.count() <= 4096;
+    // The inside first; then, axis by axis, what is before and after it, from what is there. Among few elements a constant
+    // goes everywhere before the inside: one copy instead of two for each axis.
+    const bool constant = mode == PadMode::constant, filled = constant && out.count() <= 4096;
     const Strides strides = out.strides();
-    if (constant &&
-        few)  // the border everywhere first, which is one copy instead of two for each axis
+    if (filled)
         cpu::copy(out, border.view(out.shape(), Strides::filled(out.rank(), 0), border.offset()));
     Shape box = x.shape();
     int64_t begin = out.offset();
     for (int a = 0; a < out.rank(); ++a) begin += before[a] * strides[a];
     cpu::copy(out.view(box, strides, begin), x);
-    if (constant && few) return;
+    if (filled) return;
     for (int a = 0; a < out.rank(); ++a) {
         const int64_t n = box[a], step = strides[a], after = out.size(a) - before[a] - n;
         // [to, to + size) of the axis from source, source + by, …; 0 is where the inside begins.
