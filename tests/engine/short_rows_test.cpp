@@ -37,10 +37,10 @@ const std::vector<Reduction> reductions{
     {"var", [](const Tensor& x) { return var(x, {1}); }, true},
 };
 
-/// Many are equal, of both signs of zero too; a few are infinite or NaN.
-Tensor numbers(int64_t rows, int64_t n, DType dtype) {
+/// Many are equal, of both signs of zero too; a few are infinite or NaN, if they may be.
+Tensor numbers(int64_t rows, int64_t n, DType dtype, bool all_finite = false) {
     const Tensor x = floor(randn(Key{9, uint64_t(n)}, {rows, n}, DType::f64) * 3.0);
-    if (!is_floating(dtype)) return cast(x, dtype);
+    if (!is_floating(dtype) || all_finite) return cast(x, dtype);
     const auto put = [&](const Tensor& where_it_is, double value, const Tensor& other) {
         return where(where_it_is, Tensor::scalar(value, DType::f64), other);
     };
@@ -101,31 +101,37 @@ TEST_CASE("planes of few elements that are reduced together are as each for itse
 }
 
 TEST_CASE("few planes are reduced as they are among many") {
+    const std::pair<int64_t, int64_t> sizes[] = {{1, 1},    {9, 1},  {60, 1}, {600, 1},
+                                                 {1000, 1}, {1, 5},  {2, 3},  {5, 2},
+                                                 {9, 7},    {20, 3}, {3, 40}, {200, 4}};
     for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
-        for (const int64_t count : {1, 2, 15, 16})
-            for (const auto& [n, side] : {std::pair<int64_t, int64_t>{1, 1},
-                                          {9, 1},
-                                          {60, 1},
-                                          {600, 1},
-                                          {1000, 1},
-                                          {1, 5},
-                                          {2, 3},
-                                          {5, 2},
-                                          {9, 7},
-                                          {20, 3},
-                                          {3, 40},
-                                          {200, 4}}) {
-                const Tensor many = reshape(numbers(count + 130, n * side, dtype),
-                                            {count + 130, n, side}),
-                             few = slice(many, 0, 0, count).contiguous();
-                on_every_isa([&] {
-                    for (const Reduction& r : reductions) {
-                        if (r.floating && !is_floating(dtype)) continue;
-                        CHECK_MESSAGE(difference(r.f(few), slice(r.f(many), 0, 0, count)) == "",
-                                      r.name, " of ", to_string(dtype, few.shape()));
-                    }
-                });
-            }
+        for (const bool all_finite : {false, true})
+            for (const int64_t count : {1, 2, 15, 16})
+                for (const auto& [n, side] : sizes) {
+                    const Tensor many = reshape(numbers(count + 130, n * side, dtype, all_finite),
+                                                {count + 130, n, side}),
+                                 few = slice(many, 0, 0, count).contiguous();
+                    on_every_isa([&] {
+                        for (const Reduction& r : reductions) {
+                            if (r.floating && !is_floating(dtype)) continue;
+                            CHECK_MESSAGE(difference(r.f(few), slice(r.f(many), 0, 0, count)) == "",
+                                          r.name, " of ", to_string(dtype, few.shape()));
+                        }
+                    });
+                }
+}
+
+TEST_CASE("few elements are reduced along axes that are no neighbours as many are") {
+    const Tensor many = reshape(numbers(4, 300 * 5, DType::f32, true), {4, 300, 5}),
+                 few = slice(many, 1, 0, 7).contiguous();
+    on_every_isa([&] {
+        for (const bool keep : {false, true}) {
+            const int axis = keep ? 1 : 0;
+            const auto first = [&](const Tensor& y) { return slice(y, axis, 0, 7); };
+            CHECK(difference(sum(few, {0, 2}, keep), first(sum(many, {0, 2}, keep))) == "");
+            CHECK(difference(max(few, {0, 2}, keep), first(max(many, {0, 2}, keep))) == "");
+        }
+    });
 }
 
 TEST_CASE("elements of a vector are picked by any index, and bad places are named") {

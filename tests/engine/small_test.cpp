@@ -72,6 +72,28 @@ TEST_CASE("numbers, rows and columns are repeated as their copies are") {
         }
 }
 
+TEST_CASE("repeated, reversed and sliced operands are what their copies are") {
+    for (const DType dtype : {DType::f32, DType::f64})
+        for (int axis = 0; axis < 3; ++axis)
+            for (const int64_t step : {0, -1, 2}) {
+                Shape shape{2, 3, 4};
+                shape[axis] = step == 0 ? 1 : 5;
+                const Tensor x = uniform(Key{1, 5}, shape, dtype, 0.5, 2),
+                             part = step == 0
+                                        ? broadcast_to(x, {2, 3, 4})
+                                        : slice(x, axis, step < 0 ? 4 : 0, step < 0 ? -6 : 5, step),
+                             whole = part.contiguous();
+                on_every_isa([&] {
+                    CHECK(difference(exp(part), exp(whole)) == "");
+                    for (const auto& [name, f] : binary) {
+                        CAPTURE(name);
+                        CHECK(difference(f(part, part), f(whole, whole)) == "");
+                        CHECK(difference(f(part, whole), f(whole, whole)) == "");
+                    }
+                });
+            }
+}
+
 TEST_CASE("small copies hold every element, in whatever order the axes lie") {
     for (const DType dtype :
          {DType::f32, DType::f64, DType::i32, DType::i64, DType::boolean, DType::bf16})
