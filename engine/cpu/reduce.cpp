@@ -93,23 +93,21 @@ void reduce_planes(const ReduceKernel& kernel, int64_t planes, int64_t n, int64_
     });
 }
 
-constexpr int64_t few = 1024;  // elements, that take less time than a plan
-/// Few elements, dense: the rows of each plane, n × side, into one, without a plan. False if there are many planes.
-bool reduce_few(const ReduceKernel& kernel, int64_t planes, int64_t n, int64_t side,
+/// Whether planes, n × side each and dense, take less time one by one than a plan; many are another matter (reduce_planes).
+bool are_few(int64_t planes, int64_t n, int64_t side) {
+    return planes * n * side <= 1024 && (side == 1 || planes < 64);
+}
+/// The rows of each into one. `extra` only for one plane, or rows of one element.
+void reduce_few(const ReduceKernel& kernel, int64_t planes, int64_t n, int64_t side,
                 const Tensor& x, const Tensor& out, const Tensor& extra) {
     const char* from = static_cast<const char*>(x.raw());
     char* to = static_cast<char*>(out.raw());
     char* also = extra.defined() ? static_cast<char*>(extra.raw()) : nullptr;
-    if (side == 1 || n == 1) {
-        kernel.run({from, n, 1, planes * side, n, to, 1, also});
-        return true;
-    }
-    if (planes > 1 && (planes >= 16 || also)) return false;
+    if (side == 1 || n == 1) return kernel.run({from, n, 1, planes * side, n, to, 1, also});
     const int64_t plane = n * side * int64_t(size_of(x.dtype())),
                   results = side * int64_t(size_of(out.dtype()));
     for (int64_t i = 0; i < planes; ++i)
         kernel.columns({from + i * plane, n, side, side, 1, to + i * results, 1, also});
-    return true;
 }
 
 // Every chunk of every line along `axis` to one element: out (and extra, if any) is dense, with chunks for `axis`.
@@ -117,10 +115,12 @@ void reduce_chunks(const ReduceKernel& kernel, const Tensor& x, int axis, int64_
                    const Tensor& out, const Tensor& extra) {
     if (out.count() == 0) return;
     const int64_t n = x.shape()[axis], stride = x.strides()[axis], chunks = out.shape()[axis];
-    if (n > 0 && chunks == 1 && x.count() <= few && x.is_contiguous() &&
-        reduce_few(kernel, count(x.shape().part(0, axis)), n,
-                   count(x.shape().part(axis + 1, x.rank())), x, out, extra))
-        return;
+    if (n > 0 && chunks == 1 && x.is_contiguous()) {
+        const int64_t planes = count(x.shape().part(0, axis)),
+                      beside = count(x.shape().part(axis + 1, x.rank()));
+        if (are_few(planes, n, beside) && (planes == 1 || beside == 1 || !extra.defined()))
+            return reduce_few(kernel, planes, n, beside, x, out, extra);
+    }
     Shape kept;
     std::array<Strides, 2> strides;
     int unit = -1;
@@ -241,10 +241,12 @@ Tensor at_once(Op op, const Tensor& x, unsigned axes) {
         if (part > 2) return {};
         size[part] *= x.shape()[i];
     }
-    const int64_t elements = size[0] * size[1] * size[2];
-    if (elements == 0 || elements > few || !x.is_contiguous()) return {};
+    if (size[0] * size[1] * size[2] == 0 || !are_few(size[0], size[1], size[2]) ||
+        !x.is_contiguous())
+        return {};
     const Tensor y = Tensor::empty(kept_shape(x.shape(), axes), result_of(op, x.dtype()));
-    return reduce_few(kernel_of(op, x.dtype()), size[0], size[1], size[2], x, y, {}) ? y : Tensor();
+    reduce_few(kernel_of(op, x.dtype()), size[0], size[1], size[2], x, y, {});
+    return y;
 }
 
 // Groups of neighbours, the last first; axes of size 1 between two are no obstacle.

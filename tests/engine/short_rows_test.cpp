@@ -106,7 +106,7 @@ TEST_CASE("few planes are reduced as they are among many") {
                                                  {9, 7},    {20, 3}, {3, 40}, {200, 4}};
     for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64})
         for (const bool all_finite : {false, true})
-            for (const int64_t count : {1, 2, 15, 16})
+            for (const int64_t count : {1, 2, 16, 63, 64})
                 for (const auto& [n, side] : sizes) {
                     const Tensor many = reshape(numbers(count + 130, n * side, dtype, all_finite),
                                                 {count + 130, n, side}),
