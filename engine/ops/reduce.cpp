@@ -106,6 +106,11 @@ Tensor attained(const Tensor& x, const Tensor& y, bool some_nan) {
     const Tensor hit = equal(x, y);
     return some_nan ? logical_or(hit, logical_and(isnan(x), isnan(y))) : hit;
 }
+Tensor how_many(const Tensor& mask, unsigned axes, DType dtype) {
+    if (reduced_count(mask.shape(), axes) < 8)  // which floats are added up for many rows at a time
+        return cpu::reduce(cpu::Reduction::sum, cast(mask, dtype), axes);
+    return cast(cpu::reduce(cpu::Counting::count, mask, axes), dtype);
+}
 bool holds_nan(const Tensor& y) { return is_floating(y.dtype()) && any(isnan(y)).item<bool>(); }
 
 AxesLast::AxesLast(const Shape& shape, unsigned axes) {

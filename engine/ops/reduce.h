@@ -52,6 +52,8 @@ X deviations(const X& x, unsigned axes) {
 /// Where an extremum y is attained: x = y, and if some y is NaN, there x's NaNs. y broadcasts to x.
 MERCER_API Tensor attained(const Tensor& x, const Tensor& y, bool some_nan);
 MERCER_API bool holds_nan(const Tensor& y);
+/// The number of set elements over the axes, which are kept.
+MERCER_API Tensor how_many(const Tensor& mask, unsigned axes, DType dtype);
 /// y = Π x over `axes`, dense, of size 1 along them: settles what is not finite.
 void settle_products(const Tensor& x, unsigned axes, const Tensor& y);
 /// dx_j = g · Π_{k≠j} x_k; g of size 1 along `axes`, of which there are some. First order only.

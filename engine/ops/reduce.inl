@@ -23,7 +23,7 @@ template <class X>
 void extremum_vjp(Vjp<X>& c, unsigned axes) {
     const Shape kept = kept_shape(c.in_shape(0), axes);
     const Tensor y = reshape(c.out_value(), kept), hit = attained(c.value(0), y, holds_nan(y));
-    const Tensor hits = sum_to(cast(hit, c.dtype()), kept);
+    const Tensor hits = how_many(hit, axes, c.dtype());
     const X share = broadcast_to(reshape(c.g(), kept) / X(hits), c.in_shape(0));
     c.give(0, where(hit, share, X(Tensor::zeros({}, c.dtype()))));
 }

@@ -2,6 +2,7 @@
 // be is in tests/cases/reductions.cpp and statistics.cpp.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -132,6 +133,35 @@ TEST_CASE("few elements are reduced along axes that are no neighbours as many ar
             CHECK(difference(max(few, {0, 2}, keep), first(max(many, {0, 2}, keep))) == "");
         }
     });
+}
+
+TEST_CASE("short rows of bools are counted to the edge of memory") {
+    for (int64_t n = 1; n <= 70; ++n)
+        for (const int64_t count : {1, 2, 37})
+            for (const int64_t step : {n, n + 3, int64_t{0}}) {
+                const int64_t size = (count - 1) * step + n;
+                const AtTheEdge<bool> edge{size_t(size)};
+                for (int64_t i = 0; i < size; ++i) edge.begin()[i] = (i * i + n) % (n % 5 + 2) != 0;
+                const Tensor x = Tensor::wrap(edge.begin(), {size}, DType::boolean, {})
+                                     .view({count, n}, {step, 1}, 0);
+                std::vector<int64_t> hits(size_t(count), 0);
+                for (int64_t k = 0; k < count; ++k)
+                    hits[size_t(k)] =
+                        std::count(edge.begin() + k * step, edge.begin() + k * step + n, true);
+                CAPTURE(n);
+                CAPTURE(step);
+                on_every_isa([&] {
+                    const std::vector<int64_t> found = count_nonzero(x, std::array{1})
+                                                           .to_vector<int64_t>(),
+                                               some = any(x, std::array{1}).to_vector<int64_t>(),
+                                               every = all(x, std::array{1}).to_vector<int64_t>();
+                    CHECK(found == hits);
+                    for (size_t k = 0; k < hits.size(); ++k) {
+                        CHECK(some[k] == (hits[k] > 0));
+                        CHECK(every[k] == (hits[k] == n));
+                    }
+                });
+            }
 }
 
 TEST_CASE("elements of a vector are picked by any index, and bad places are named") {

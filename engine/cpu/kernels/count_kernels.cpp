@@ -1,5 +1,7 @@
-// any, all and the number of elements that are not zero (NaN is not). Plain loops, which the compiler vectorises.
+// any, all and the number of elements that are not zero (NaN is not). Plain loops, which the compiler vectorises; short rows
+// of bytes eight at a time.
 // Memory traffic: each element once. A call sees less than 2³¹ elements for each result.
+#include <cstring>
 #include <type_traits>
 
 #include "engine/cpu/reduce_table.h"
@@ -17,8 +19,38 @@ uint8_t any_of(int64_t hits, int64_t) { return hits != 0; }
 uint8_t all_of(int64_t hits, int64_t n) { return hits == n; }
 int64_t count_of(int64_t hits, int64_t) { return hits; }
 
+/// How many of eight bytes are not 0.
+MERCER_INLINE int64_t hits_of(uint64_t bytes) {
+    constexpr uint64_t low = 0x7f7f7f7f7f7f7f7f;
+    return __builtin_popcountll((((bytes & low) + low) | bytes) & ~low);
+}
+template <auto finish>
+void run_bytes(const cpu::ReduceArgs& args) {
+    const uint8_t* const all = static_cast<const uint8_t*>(args.x);
+    // Of rows one after the other, what lies behind one is masked.
+    const uint8_t* const end = args.step == args.n ? all + args.count * args.n : all;
+    const int64_t rest = args.n % 8, whole = args.n - rest;
+    const uint64_t mask = (uint64_t{1} << 8 * rest) - 1;
+    const auto bytes_at = [](const uint8_t* x, int64_t n) {
+        uint64_t bytes = 0;
+        std::memcpy(&bytes, x, size_t(n));
+        return bytes;
+    };
+    for (int64_t k = 0; k < args.count; ++k) {
+        const uint8_t* const x = all + k * args.step;
+        int64_t hits = 0;
+        for (int64_t i = 0; i < whole; i += 8) hits += hits_of(bytes_at(x + i, 8));
+        if (rest)
+            hits += hits_of(end - x >= whole + 8 ? bytes_at(x + whole, 8) & mask
+                                                 : bytes_at(x + whole, rest));
+        put(args.out, k * args.out_step, finish, hits, args.n);
+    }
+}
+
 template <class T, auto finish>
 void run(const cpu::ReduceArgs& args) {
+    if constexpr (sizeof(T) == 1)
+        if (args.n < 64 && args.step >= 0) return run_bytes<finish>(args);
     for (int64_t k = 0; k < args.count; ++k) {
         const T* x = static_cast<const T*>(args.x) + k * args.step;
         std::conditional_t<sizeof(T) == 8, int64_t, int32_t> hits = 0;  // as wide as x's elements
