@@ -31,7 +31,7 @@ void add_cuda();  // where the build has MERCER_CUDA
 
 /// A case called `name`, timed by the wall clock.
 template <class F>
-benchmark::internal::Benchmark* add_case(const std::string& name, F run) {
+auto* add_case(const std::string& name, F run) {
     return benchmark::RegisterBenchmark(name.c_str(), std::move(run))
         ->UseRealTime()
         ->Unit(benchmark::kMillisecond);

@@ -64,8 +64,7 @@ constexpr auto positive = [](auto x) { return at_least(x, 0); };
 Var KernelFormula::operator()(std::vector<Var> operands) const {
     const DType dtype = operands.front().dtype();
     for (double c : constants_) operands.push_back(Tensor::scalar(c, dtype));
-    std::vector<const Var*> inputs;
-    for (const Var& v : operands) inputs.push_back(&v);
+    const std::vector<const Var*> inputs = pointers_to(std::span<const Var>(operands));
     return record_pointwise(*op_, pointwise_rule(), inputs, &state_, sizeof state_);
 }
 

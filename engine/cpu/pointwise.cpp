@@ -14,7 +14,10 @@ namespace {
 /// nullptr of an absent tensor.
 char* raw_of(const Tensor& t) { return t.defined() ? static_cast<char*>(t.raw()) : nullptr; }
 
-// Few elements, in at most a few rows of one step each: one call, without a plan. False if it is not so.
+// Rows no shorter than this, of elements as far apart or farther, are turned first.
+bool lies_across(int64_t cols, int64_t stride) { return cols >= 16 && std::abs(stride) >= 16; }
+
+// Few elements, in fewer rows than run_pointwise has other ways for: one call, without a plan. False if it is not so.
 bool run_small(PointwiseFn kernel, int cost, const Shape& shape, std::span<const Tensor* const> in,
                std::span<const Strides> in_strides, std::span<Tensor> out, const void* state) {
     int64_t rows = 1, cols = 1;
@@ -39,7 +42,7 @@ bool run_small(PointwiseFn kernel, int cost, const Shape& shape, std::span<const
     const void* inputs[Walk::max_operands];
     void* outputs[Walk::max_operands];
     for (size_t k = 0; k < in.size(); ++k) {
-        if (cols >= 16 && std::abs(col_stride[k]) >= 16) return false;
+        if (lies_across(cols, col_stride[k])) return false;
         inputs[k] = raw_of(*in[k]);
     }
     for (size_t k = 0; k < out.size(); ++k) outputs[k] = raw_of(out[k]);
@@ -47,13 +50,13 @@ bool run_small(PointwiseFn kernel, int cost, const Shape& shape, std::span<const
     return true;
 }
 
-// Where operands lie across memory, rows no shorter than 16: the axis that is nearest in that of the first one; else the last.
+// Where operands lie across memory: the axis that is nearest in that of the first one; else the last.
 int across_axis(const Walk& walk, std::span<const Tensor* const> in) {
     const int last = walk.shape.rank() - 1;
     int across = last;
-    for (size_t k = 0; k < in.size() && across == last && walk.cols() >= 16; ++k) {
+    for (size_t k = 0; k < in.size() && across == last; ++k) {
         const auto apart = [&](int axis) { return std::abs(walk.strides[k][axis]); };
-        for (int a = 0; a < last && in[k]->defined() && apart(last) >= 16; ++a)
+        for (int a = 0; a < last && lies_across(walk.cols(), apart(last)); ++a)
             if (walk.shape[a] >= 8 && apart(a) != 0 && apart(a) < apart(across)) across = a;
     }
     return across;

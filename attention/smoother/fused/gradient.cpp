@@ -161,8 +161,7 @@ std::vector<Var> recorded_backward(Tape& tape, const FusedSpec& spec, std::vecto
     tape.own(kept);
     if (g.out.defined()) inputs.push_back(g.out);
     if (g.measures.defined()) inputs.push_back(g.measures);
-    std::vector<const Var*> refs;
-    for (const Var& x : inputs) refs.push_back(&x);
+    const std::vector<const Var*> refs = pointers_to(std::span<const Var>(inputs));
     std::vector<Tensor> outputs;
     for (const Tensor& d : all)
         if (d.defined()) outputs.push_back(d);
