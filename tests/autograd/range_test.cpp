@@ -12,6 +12,7 @@
 #include "autograd/tape.h"
 #include "engine/finite.h"
 #include "engine/random.h"
+#include "tests/support/bits.h"
 #include "tests/support/every_isa.h"
 
 using namespace mercer;
@@ -151,6 +152,27 @@ TEST_CASE("what no number is beside a zero is none in the gradient of a running 
                     CHECK(std::isnan(d[i]) == none[i]);
                 }
             }
+}
+
+TEST_CASE("equal extrema share one cotangent, few and many") {
+    on_every_isa([] {
+        for (const DType dtype : {DType::f32, DType::f64})
+            for (const int64_t n : {2, 7, 8, 9, 63, 64, 1000}) {
+                CAPTURE(n);
+                const Tensor odd = cast(Tensor::arange(n, DType::f64) -
+                                            2.0 * floor(Tensor::arange(n, DType::f64) / 2.0),
+                                        dtype),
+                             x = broadcast_to(odd, {5, n}).contiguous(),
+                             share = odd / double(n / 2);
+                const Tensor along = slope([](const Var&v) { return max(v, {1}); }, x),
+                             across = slope([](const Var&v) { return max(v, {0}); },
+                                            transpose(x).contiguous()),
+                             least = slope([](const Var&v) { return min(v, {1}); }, -x);
+                CHECK(difference(along, broadcast_to(share, {5, n})) == "");
+                CHECK(difference(transpose(across), broadcast_to(share, {5, n})) == "");
+                CHECK(difference(least, along) == "");
+            }
+    });
 }
 
 TEST_CASE("more equal extrema than floats can count share one cotangent") {
