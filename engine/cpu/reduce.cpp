@@ -53,23 +53,25 @@ Tensor merged(const Tensor& x, int first, int last) {
     return x.view(shape, strides, x.offset());
 }
 
-/// to[k·row …] = x[k·plane …] for k < count, `row` bytes each in moves of `width`: what these take beyond a row, the next one
-/// replaces. Asks for as much memory at `next`.
+/// Row i of plane k to `to` + i·pitch + k·row, `row` bytes each in moves of `width`: what these take beyond a row, the next
+/// plane's replaces. Asks for as much memory at `next`.
 template <int width>
-void move_rows(const char* x, int64_t plane, int64_t count, int64_t row, char* to,
+void move_rows(const char* x, int64_t n, int64_t count, int64_t row, char* to, int64_t pitch,
                const char* next) {
-    for (int64_t k = 0; k < count; ++k) {
-        __builtin_prefetch(next + k * row);
-        std::memcpy(to + k * row, x + k * plane, width);
+    for (int64_t k = 0; k < count; ++k, to += row) {
+        for (int64_t at = 0; at < n * row; at += 64) __builtin_prefetch(next + at);
+        next += n * row;
+        char* t = to;
+        for (int64_t i = 0; i < n; ++i, x += row, t += pitch) std::memcpy(t, x, width);
     }
 }
 /// Many planes, n × side, of short rows to `side` results each: the rows i of some planes, one after the other, are row i of
 /// a tile, whose columns have the results in their order.
 void reduce_planes(const ReduceKernel& kernel, int64_t planes, int64_t n, int64_t side,
                    int64_t element, const char* from, int64_t out_element, char* to) {
-    // Planes of an eighth of the first cache; of many rows, so many that these are long.
+    // Planes of an eighth of the first cache; of many rows, so many that a row of the tile is long.
     const int64_t row = side * element, plane = n * row,
-                  some = std::max<int64_t>(caches().l1 / 8 / plane, n > 16 ? 64 : 16),
+                  some = std::max<int64_t>(caches().l1 / 8 / plane, n > 16 ? 192 / side : 16),
                   group = std::min(4096 / row, some),
                   width = std::clamp<int64_t>(int64_t(std::bit_ceil(uint64_t(row))), 16, 128),
                   pitch = (group * row + width + 63) / 64 * 64;
@@ -77,17 +79,16 @@ void reduce_planes(const ReduceKernel& kernel, int64_t planes, int64_t n, int64_
                                                   move_rows<128>};
     const auto move = moves[std::countr_zero(uint64_t(width)) - 4];
     parallel_each((planes + group - 1) / group, grain_for(n * side * group / 4), [&](int64_t g) {
+        // Behind the last planes there may be no memory for moves.
         const int64_t first = g * group, count = std::min(group, planes - first),
-                      inside = std::max<int64_t>(0, count - 1 - width / plane);
+                      safe = std::clamp<int64_t>(planes - 1 - width / plane - first, 0, count);
         Scratch scratch;
         char* const tile = scratch.take<char>(n * pitch);
-        const char *x = from + first * plane, *next = x + count * plane;
-        for (int64_t i = 0; i < n; ++i, x += row, next += count * row) {
-            char* const t = tile + i * pitch;
-            move(x, plane, inside, row, t, next);
-            for (int64_t k = inside; k < count; ++k)
-                std::memcpy(t + k * row, x + k * plane, size_t(row));
-        }
+        const char* const x = from + first * plane;
+        move(x, n, safe, row, tile, pitch, x + count * plane);
+        for (int64_t k = safe; k < count; ++k)
+            for (int64_t i = 0; i < n; ++i)
+                std::memcpy(tile + i * pitch + k * row, x + k * plane + i * row, size_t(row));
         kernel.columns({tile, n, pitch / element, side * count, 1, to + first * side * out_element,
                         1, nullptr});
     });
@@ -156,8 +157,9 @@ void reduce_chunks(const ReduceKernel& kernel, const Tensor& x, int axis, int64_
         return walk.strides[size_t(operand)][0] == apart &&
                walk.strides[size_t(operand)][last] == 1;
     };
-    if (!run && chunks == 1 && !also && last == 1 && lines >= 64 && side < 16 && n * side <= 256 &&
-        stride == side && planes(0, n * side) && planes(1, side))
+    if (!run && chunks == 1 && !also && last == 1 && lines >= 64 && side < 16 &&
+        n * side <= std::min(int64_t{kernel.most_together}, 4096 / element) && stride == side &&
+        planes(0, n * side) && planes(1, side))
         return reduce_planes(kernel, lines, n, side, element, from, out_element, to);
     const auto reduce = [&](int64_t source, int64_t size, int64_t count, int64_t in_step,
                             int64_t target, int64_t out_step) {

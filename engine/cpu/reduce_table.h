@@ -14,9 +14,19 @@ struct ReduceArgs {
     void* extra;  // a second result, laid out alike: see each table
 };
 
+/// How many rows of few columns, dense, are met as one long row: registers are full then.
+inline constexpr int long_row = 128;
+constexpr int64_t joined_rows(const ReduceArgs& args) {
+    if (args.stride != args.count || 4 * args.count > long_row) return 1;
+    const int64_t rows = long_row / args.count;
+    return args.n >= 8 * rows ? rows : 1;
+}
+
 struct ReduceKernel {
     void (*run)(const ReduceArgs&);
     void (*columns)(const ReduceArgs&);
+    /// Elements of a plane, up to which many are met together: few columns take longer.
+    int most_together = 1024;
 };
 
 enum class Reduction { sum, max, min, prod, sum_abs, sum_square, max_abs };

@@ -63,25 +63,28 @@ template <class T, auto finish>
 void columns(const cpu::ReduceArgs& args) {
     constexpr int width = 1024;
     int32_t hits[width];
+    const int64_t rows = cpu::joined_rows(args),  // as one long row
+        stride = rows * args.stride;
     for (int64_t c0 = 0; c0 < args.count; c0 += width) {
-        const int cols = int(args.count - c0 < width ? args.count - c0 : width);
-        for (int c = 0; c < cols; ++c) hits[c] = 0;
-        int64_t i = 0;
-        for (; i + 4 <= args.n; i += 4) {
-            const T* const row = static_cast<const T*>(args.x) + i * args.stride + c0;
-            const T *a = row, *b = a + args.stride, *d = b + args.stride, *e = d + args.stride;
+        const int64_t cols = args.count - c0 < width ? args.count - c0 : width, wide = rows * cols;
+        for (int64_t c = 0; c < wide; ++c) hits[c] = 0;
+        const T* row = static_cast<const T*>(args.x) + c0;
+        int64_t left = args.n;
+        for (; left >= 4 * rows; left -= 4 * rows, row += 4 * stride) {
+            const T *a = row, *b = a + stride, *d = b + stride, *e = d + stride;
             // Rows lie pages apart, where the processor does not ask ahead by itself.
-            for (int k = 4; k < 8 && i + k < args.n; ++k)
-                for (int c = 0; c < cols; c += 64 / int(sizeof(T)))
-                    __builtin_prefetch(row + k * args.stride + c);
-            for (int c = 0; c < cols; ++c)
+            for (int k = 4; k < 8 && left > k * rows; ++k)
+                for (int64_t c = 0; c < wide; c += 64 / int(sizeof(T)))
+                    __builtin_prefetch(row + k * stride + c);
+            for (int64_t c = 0; c < wide; ++c)
                 hits[c] += (a[c] != T(0)) + (b[c] != T(0)) + (d[c] != T(0)) + (e[c] != T(0));
         }
-        for (; i < args.n; ++i) {
-            const T* const row = static_cast<const T*>(args.x) + i * args.stride + c0;
-            for (int c = 0; c < cols; ++c) hits[c] += row[c] != T(0);
+        for (; left > 0; left -= rows, row += stride) {
+            const int64_t size = left < rows ? left * cols : wide;
+            for (int64_t c = 0; c < size; ++c) hits[c] += row[c] != T(0);
         }
-        for (int c = 0; c < cols; ++c)
+        for (int64_t c = wide - 1; c >= cols; --c) hits[c - cols] += hits[c];
+        for (int64_t c = 0; c < cols; ++c)
             put(args.out, (c0 + c) * args.out_step, finish, hits[c], args.n);
     }
 }

@@ -50,7 +50,7 @@ void columns(const cpu::ReduceArgs& args) {
 }
 
 template <class Op, class T, class Of = Itself>
-constexpr cpu::ReduceKernel both = {run<Op, Of, T>, columns<Op, Of, T>};
+constexpr cpu::ReduceKernel both = {run<Op, Of, T>, columns<Op, Of, T>, 256};
 #define MERCER_ALL(Op) \
     { both<Op, float>, both<Op, double>, both<Op, int32_t>, both<Op, int64_t> }
 #define MERCER_FLOATING(Op, Of) \

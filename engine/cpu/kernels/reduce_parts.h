@@ -256,12 +256,17 @@ MERCER_INLINE void put_results(Vec<T> v, To* to, int64_t step, int rows) {
         for (int r = 0; r < rows; ++r) to[r * step] = e[r];
 }
 
-template <class T>
-MERCER_INLINE void spread(const T* from, T* to, int64_t step, int64_t n) {
-    if (step == 1)
-        __builtin_memcpy(to, from, size_t(n) * sizeof(T));
+/// to[c · step] = from[c] for c < n. Not memcpy: the compiler makes string instructions of it, whose stores are slow here.
+template <class T, class To>
+MERCER_INLINE void spread(const T* from, To* __restrict to, int64_t step, int64_t n) {
+    if (step != 1)
+        for (int64_t c = 0; c < n; ++c) to[c * step] = To(from[c]);
+    else if constexpr (std::is_same_v<T, To>)
+        for_run<T>(n, [&](int64_t c, int count) MERCER_STEP {
+            store(load(from + c, count, T(0)), to + c, count);
+        });
     else
-        for (int64_t c = 0; c < n; ++c) to[c * step] = from[c];
+        for (int64_t c = 0; c < n; ++c) to[c] = To(from[c]);
 }
 
 }  // namespace mercer::MERCER_ISA
