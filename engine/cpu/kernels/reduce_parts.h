@@ -53,7 +53,7 @@ MERCER_INLINE int64_t dense_rows(const T* x, int64_t count, Body body) {
 template <int most, class T, class Body>
 MERCER_INLINE void spaced_rows(const T* x, int64_t n, int64_t step, int64_t k, int64_t count,
                                Body body) {
-    constexpr int lanes = Vec<T>::lanes;
+    constexpr int lanes = Vec<T>::lanes, line = int(64 / sizeof(T));
     int64_t ahead = lanes * step;  // 1 KiB or more, and whole rows
     for (const int64_t near = 1024 / int64_t(sizeof(T)); ahead && ahead < near && ahead > -near;)
         ahead *= 2;
@@ -65,7 +65,7 @@ MERCER_INLINE void spaced_rows(const T* x, int64_t n, int64_t step, int64_t k, i
 #pragma GCC unroll 16
             for (int r = 0; r < lanes; ++r) {
                 const T* row = x + (k + (r < rows ? r : 0)) * step + i;
-                if (i == 0) __builtin_prefetch(row + ahead);
+                if (i % line == 0) __builtin_prefetch(row + ahead);
                 part[r] = load(row, int(n - i < lanes ? n - i : lanes), T(0));
             }
             turn<lanes>(part);
@@ -262,9 +262,8 @@ MERCER_INLINE void spread(const T* from, To* __restrict to, int64_t step, int64_
     if (step != 1)
         for (int64_t c = 0; c < n; ++c) to[c * step] = To(from[c]);
     else if constexpr (std::is_same_v<T, To>)
-        for_run<T>(n, [&](int64_t c, int count) MERCER_STEP {
-            store(load(from + c, count, T(0)), to + c, count);
-        });
+        for_run<T>(n, [&](int64_t c, int count)
+                          MERCER_STEP { store(load(from + c, count, T(0)), to + c, count); });
     else
         for (int64_t c = 0; c < n; ++c) to[c] = To(from[c]);
 }
