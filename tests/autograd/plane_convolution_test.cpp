@@ -194,6 +194,8 @@ TEST_CASE("gradients of a line's weights are the same for any threads and on any
     std::vector<std::array<int64_t, 3>> lines;
     for (const int64_t columns : {127, 128, 300, 1000})
         for (const int64_t taps : {1, 5, 63, 64, 70, 129, 251}) lines.push_back({columns, taps, 1});
+    for (const int64_t columns : {2048, 2050, 2112, 4300})  // what is met at a time is at its end
+        for (const int64_t taps : {3, 64, 70, 200}) lines.push_back({columns, taps, 1});
     // The last tap lies so far from the first as if all lay side by side.
     lines.insert(lines.end(), {{129, 258, 4}, {128, 383, 3}, {129, 132, 130}});
     for (const auto& [columns, taps, stride] : lines) {

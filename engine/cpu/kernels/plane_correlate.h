@@ -6,6 +6,7 @@
 
 #include "engine/cpu/kernels/held.h"
 #include "engine/cpu/kernels/plane_walk.h"
+#include "engine/cpu/kernels/row.h"
 
 namespace mercer::MERCER_ISA {
 namespace {
@@ -152,9 +153,11 @@ struct TapsDown {
             s = k > 0 ? cpu::Soon()
                       : cpu::Soon{s.at + rows * s.each * c / x.columns,
                                   s.each * V::lanes / x.columns};
+        const bool asks = soon[0].each || soon[1].each;  // else nothing but sums
         const auto next = [&](auto first, auto last, bool more) MERCER_STEP {
             if (more) g[0] = load(gradient);
-            for (cpu::Soon& s : soon) ask(s, 0, 1), s.at += s.each;
+            if (asks)
+                for (cpu::Soon& s : soon) ask(s, 0, 1), s.at += s.each;
             meet<first.value, last.value>(row, load);
             gradient += g_row;
             row += row_step;
@@ -209,11 +212,16 @@ void correlate_weights(const PlaneWalk<T>& x, const T* g, int64_t g_row, T* lane
     // Side by side, and not by chance that far from first to last, as by remainders of a stride.
     const auto away = [&](int64_t k) { return k == 0 || x.offsets[k] - x.offsets[0] == k; };
     if (x.rows == 1 && x.columns >= 2 * n && away(x.taps > 1) && away(x.taps - 1)) {
-        // A line is a plane of rows one below the other, and so are its taps.
-        const int64_t rows = x.columns / n;
-        const PlaneWalk<T> plane{x.tile, n, rows, n, x.offsets, x.taps, {}, n};
-        weights_down(plane, whole + 1, begin, end < more ? end : more, g, n, lanes);
-        weights_down(plane, whole, middle, end, g, n, lanes);
+        // A line is a plane of rows one below the other, and so are its taps. Registers that are parts of lines take from
+        // each several times: 32 KiB of both operands at a time, which stay near.
+        const int64_t rows = x.columns / n, some = (1 << 14) / (n * int64_t(sizeof(T))),
+                      most = part_of_line<T> ? some : rows;
+        for (int64_t r = 0; r < rows; r += most) {
+            const int64_t now = rows - r < most ? rows - r : most;
+            const PlaneWalk<T> plane{x.tile + r * n, n, now, n, x.offsets, x.taps, {}, n};
+            weights_down(plane, whole + 1, begin, end < more ? end : more, g + r * n, n, lanes);
+            weights_down(plane, whole, middle, end, g + r * n, n, lanes);
+        }
         rest.tile += rows * n, rest.columns -= rows * n, g += rows * n;
     }
     for (int64_t k = 0; k < x.taps; k += n)
