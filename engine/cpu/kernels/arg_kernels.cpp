@@ -5,10 +5,10 @@
 namespace mercer::MERCER_ISA {
 namespace {
 
-/// Whether b, met first, keeps its place against a.
+/// Whether a, met after b, takes its place.
 template <class Op, class T>
-MERCER_INLINE Mask<T> keeps(Vec<T> b, Vec<T> a) {
-    return (std::is_same_v<Op, MaxOp> ? a <= b : a >= b) || is_nan(b);
+MERCER_INLINE Mask<T> beats(Vec<T> a, Vec<T> b) {
+    return (std::is_same_v<Op, MaxOp> ? a > b : a < b) || (is_nan(a) && !is_nan(b));
 }
 
 // The first i with x_i = value, or with x_i NaN if value is: the four registers it is in, without branches that cannot be
@@ -45,9 +45,18 @@ struct Best {
     Vec<Index> row = Vec<Index>(Index(0));
 
     MERCER_INLINE void meet(Vec<T> v, int64_t i) {
-        const Mask<T> same = keeps<Op>(value, v);
-        value = select(same, value, v);
-        row = select(same.template as<Index>(), row, Vec<Index>(Index(i)));
+        take(beats<Op>(v, value), v, Vec<Index>(Index(i)));
+    }
+    /// What was met in any order: of equals the first row.
+    MERCER_INLINE void meet_any(Vec<T> v, Vec<Index> i) {
+        const Mask<T> alike = v == value || (is_nan(v) && is_nan(value));
+        take(beats<Op>(v, value) || (alike && (i < row).template as<T>()), v, i);
+    }
+
+private:
+    MERCER_INLINE void take(Mask<T> better, Vec<T> v, Vec<Index> i) {
+        value = select(better, v, value);
+        row = select(better.template as<Index>(), i, row);
     }
 };
 
@@ -113,14 +122,9 @@ void narrow_columns(const cpu::ReduceArgs& args, int rows) {
     meet<Op, 1>(x + groups * wide, wide, groups * rows, int(args.n % rows) * cols, best, at);
     for_run<T>(cols, [&](int64_t c, int count) MERCER_STEP {
         Best<Op, T> b{Vec<T>::load(best + c), Vec<Index>::load(at + c)};
-        for (int r = 1; r < rows; ++r) {
-            const Vec<T> v = Vec<T>::load(best + r * cols + c);
-            const Vec<Index> i = Vec<Index>::load(at + r * cols + c) + Vec<Index>(Index(r));
-            const Mask<T> tie = v == b.value || (is_nan(v) && is_nan(b.value)),
-                          kept = keeps<Op>(b.value, v) && !(tie && (i < b.row).template as<T>());
-            b.value = select(kept, b.value, v);
-            b.row = select(kept.template as<Index>(), b.row, i);
-        }
+        for (int r = 1; r < rows; ++r)
+            b.meet_any(Vec<T>::load(best + r * cols + c),
+                       Vec<Index>::load(at + r * cols + c) + Vec<Index>(Index(r)));
         store(b.value, best + c, count);
         store(b.row, at + c, count);
     });

@@ -76,24 +76,23 @@ template <class T, auto finish>
 void columns(const cpu::ReduceArgs& args) {
     constexpr int width = 1024;
     int32_t hits[width];
-    const int64_t rows = cpu::joined_rows(args),  // as one long row
-        stride = rows * args.stride;
+    const int64_t rows = cpu::joined_rows(args), stride = rows * args.stride;  // of long rows
     for (int64_t c0 = 0; c0 < args.count; c0 += width) {
         const int64_t cols = args.count - c0 < width ? args.count - c0 : width, wide = rows * cols;
         for (int64_t c = 0; c < wide; ++c) hits[c] = 0;
         const T* row = static_cast<const T*>(args.x) + c0;
-        int64_t left = args.n;
-        for (; left >= 4 * rows; left -= 4 * rows, row += 4 * stride) {
+        int64_t i = 0;
+        for (; i + 4 * rows <= args.n; i += 4 * rows, row += 4 * stride) {
             const T *a = row, *b = a + stride, *d = b + stride, *e = d + stride;
             // Rows lie pages apart, where the processor does not ask ahead by itself.
-            for (int k = 4; k < 8 && left > k * rows; ++k)
+            for (int k = 4; k < 8 && i + k * rows < args.n; ++k)
                 for (int64_t c = 0; c < wide; c += 64 / int(sizeof(T)))
                     __builtin_prefetch(row + k * stride + c);
             for (int64_t c = 0; c < wide; ++c)
                 hits[c] += (a[c] != T(0)) + (b[c] != T(0)) + (d[c] != T(0)) + (e[c] != T(0));
         }
-        for (; left > 0; left -= rows, row += stride) {
-            const int64_t size = left < rows ? left * cols : wide;
+        for (; i < args.n; i += rows, row += stride) {
+            const int64_t size = args.n - i < rows ? (args.n - i) * cols : wide;
             for (int64_t c = 0; c < size; ++c) hits[c] += row[c] != T(0);
         }
         for (int64_t c = wide - 1; c >= cols; --c) hits[c - cols] += hits[c];
