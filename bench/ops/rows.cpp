@@ -54,20 +54,21 @@ void add_ops_rows() {
     const Tensor ids = cast(uniform(Key{1, 7}, {rows}, DType::f64, 0, double(columns)), DType::i64);
     add("softmax", 2, 3, 0, [](const Vars& x) { return softmax(x[0]); });
     add("log_softmax", 2, 3, 0, [](const Vars& x) { return log_softmax(x[0]); });
+    constexpr const char* exponential = "copy; f64: the exponential";
     const Shape planes{16, 64, 64, 64}, short_rows{rows * columns / 16, 16};
     add(
-        "softmax over axis 1", 2, 3, 0, [](const Vars& x) { return softmax(x[0], 1); }, "", {},
-        planes);
+        "softmax over axis 1", 2, 3, 0, [](const Vars& x) { return softmax(x[0], 1); },
+        "copy; f64 fwd: the exponential", {}, planes);
     add(
-        "log_softmax over axis 1", 2, 3, 0, [](const Vars& x) { return log_softmax(x[0], 1); }, "",
-        {}, planes);
+        "log_softmax over axis 1", 2, 3, 0, [](const Vars& x) { return log_softmax(x[0], 1); },
+        exponential, {}, planes);
     add(
         "softmax of short rows", 2, 3, 0, [](const Vars& x) { return softmax(x[0]); },
         "turning rows into registers", {}, short_rows);
     add("logsumexp", 1, 2, 0, [](const Vars& x) { return logsumexp(x[0], {-1}); });
     add(
-        "logsumexp over axis 1", 1, 2, 0, [](const Vars& x) { return logsumexp(x[0], {1}); }, "",
-        {}, planes);
+        "logsumexp over axis 1", 1, 2, 0, [](const Vars& x) { return logsumexp(x[0], {1}); },
+        exponential, {}, planes);
     // Of each row the result, its largest element and its sum.
     add("logsumexp of short rows", 1 + 3.0 / 8, 2 + 3.0 / 8, 0,
         [](const Vars& x) { return logsumexp(x[0], {-1}); }, "turning rows into registers", {},
