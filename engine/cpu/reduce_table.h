@@ -14,7 +14,8 @@ struct ReduceArgs {
     void* extra;  // a second result, laid out alike: see each table
 };
 
-/// How many rows of few columns, dense, are met as one long row: registers are full then.
+/// How many rows of few columns, dense, are met as one long row: registers are full then. Not of few, for the long row is
+/// joined in the end.
 inline constexpr int long_row = 128;
 constexpr int64_t joined_rows(const ReduceArgs& args) {
     if (args.stride != args.count || 4 * args.count > long_row) return 1;

@@ -80,7 +80,8 @@ TEST_CASE("few columns of many rows: argmax, argmin, any, all and count_nonzero"
                         x[size_t(i * cols)] = 0, x[size_t(i * cols + 1)] = 5;
                     const Tensor t = cast(Tensor::from(x, {rows, cols}), dtype);
                     const Tensor hits = count_nonzero(t, {0}), some = any(t, {0}),
-                                 full = all(t, {0});
+                                 full = all(t, {0}), bools = cast(t, DType::boolean);
+                    CHECK(all(equal(count_nonzero(bools, {0}), hits)).item<bool>());
                     for (int64_t c = 0; c < cols; ++c) {
                         int64_t n = 0;
                         for (int64_t i = 0; i < rows; ++i) n += x[size_t(i * cols + c)] != 0;
