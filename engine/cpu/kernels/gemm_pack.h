@@ -52,16 +52,24 @@ MERCER_INLINE void transpose_cells(Wide<T>* v, int apart) {
     }
 }
 
-/// n rows of one register of n elements each: element p of r[x] becomes element x of r[p].
+/// n registers of n elements each: element p of r[x] becomes element x of r[p].
 template <class T>
-MERCER_INLINE void transposed(const T* const* in, int64_t at, Wide<T>* r) {
-    constexpr int s = 16 / sizeof(T), parts = wide_bytes / 16, n = s * parts;
-    MERCER_UNROLL for (int x = 0; x < n; ++x) {
-        __builtin_memcpy(&r[x], in[x] + at, wide_bytes);
-        hold_wide(r[x]);  // loaded once, for rows cross lines
-    }
+MERCER_INLINE void transpose_square(Wide<T>* r) {
+    constexpr int s = 16 / sizeof(T), parts = wide_bytes / 16;
     MERCER_UNROLL for (int g = 0; g < parts; ++g) transpose_cells<T, s, 1>(r + g * s, 1);
     MERCER_UNROLL for (int q = 0; q < s; ++q) transpose_cells<T, parts, s>(r + q, s);
+}
+/// A register of a row, loaded once, for rows cross lines.
+template <class T>
+MERCER_INLINE void load_once(Wide<T>& r, const T* in) {
+    __builtin_memcpy(&r, in, wide_bytes);
+    hold_wide(r);
+}
+/// n rows of one register each, likewise.
+template <class T>
+MERCER_INLINE void transposed(const T* const* in, int64_t at, Wide<T>* r) {
+    MERCER_UNROLL for (int x = 0; x < int(wide_bytes / sizeof(T)); ++x) load_once(r[x], in[x] + at);
+    transpose_square<T>(r);
 }
 /// out[p·width + x] = in[x][at + p], whole registers written in ascending p.
 template <class T>
@@ -112,6 +120,34 @@ MERCER_INLINE void transpose_six(const T* in, int64_t across, T* out) {
     }
 }
 
+/// Line `line` of packed rows, nothing between the steps, where step p of rows q·n … is at r[q·n + p]: of two registers.
+template <class T, int rows, int line, int... i>
+MERCER_INLINE Wide<T> packed_line(const Wide<T>* r, std::integer_sequence<int, i...>) {
+    constexpr int n = sizeof...(i), first = line * n, last = first + n - 1;
+    constexpr auto place = [](int element) { return element % rows / n * n + element / rows; };
+    static_assert(((place(first + i) == place(first) || place(first + i) == place(last)) && ...));
+    return __builtin_shufflevector(
+        r[place(first)], r[place(last)],
+        ((first + i) % rows % n + (place(first + i) == place(first) ? 0 : n))...);
+}
+/// As many rows as there are lines in n steps of them, for registers of a line: whole lines instead of stores that overlap
+/// and cross lines. What comes next is not asked for: where it is in L2 that takes longer than it saves.
+template <class T, int... line>
+MERCER_INLINE void transpose_rows(const T* in, int64_t across, T* out,
+                                  std::integer_sequence<int, line...>) {
+    constexpr int n = wide_bytes / sizeof(T), rows = sizeof...(line), all = (rows + n - 1) / n * n;
+    using Each = std::make_integer_sequence<int, n>;
+    Wide<T> r[all];
+    MERCER_UNROLL for (int x = 0; x < rows; ++x, in += across) {
+        hold(in);
+        load_once(r[x], in);
+    }
+    MERCER_UNROLL for (int x = rows; x < all; ++x) r[x] = r[rows - 1];
+    MERCER_UNROLL for (int q = 0; q < all; q += n) transpose_square<T>(r + q);
+    const auto store = [](T* to, Wide<T> v) MERCER_STEP { __builtin_memcpy(to, &v, wide_bytes); };
+    (store(out + line * n, packed_line<T, rows, line>(r, Each{})), ...);
+}
+
 /// No panel is wider.
 constexpr int widest = 32;
 
@@ -144,6 +180,11 @@ void pack_panel(int count, int width, int64_t k, const T* in, int64_t across, in
         if constexpr (wide_bytes == 32)
             if (width == 6 && count == 6)
                 for (; p + n <= k; p += n) transpose_six(in + p, across, out + 6 * p);
+        if constexpr (wide_bytes == 64)
+            if (width == 14 && count == 14)
+                for (; p + n <= k; p += n)
+                    transpose_rows(in + p, across, out + 14 * p,
+                                   std::make_integer_sequence<int, 14>{});
         // Squares of one register each way, so that a cache line is read once; from the last group
         // of rows to the first and in ascending p: what a partial group writes too far is
         // overwritten.
