@@ -3,6 +3,8 @@
 
 #include "engine/simd/vec.h"
 
+#define MERCER_UNROLL _Pragma("GCC unroll 32")
+
 namespace mercer::MERCER_ISA {
 
 /// v, a vector, stays in its register from here on.

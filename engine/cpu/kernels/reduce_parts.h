@@ -49,6 +49,20 @@ MERCER_INLINE int64_t dense_rows(const T* x, int64_t count, Body body) {
     }
     return k;
 }
+/// v[e], e < now, becomes the elements e of `rows` lines, `apart` elements from each other; what is `ahead` is asked for.
+template <class T>
+MERCER_INLINE void load_turned(const T* x, int64_t apart, int64_t ahead, int rows, int now,
+                               Vec<T> (&v)[Vec<T>::lanes]) {
+    constexpr int lanes = Vec<T>::lanes;
+#pragma GCC unroll 16
+    for (int r = 0; r < lanes; ++r) {
+        const T* const row = x + (r < rows ? r : 0) * apart;
+        __builtin_prefetch(row + ahead);
+        v[r] = load(row, now, T(0));
+    }
+    turn<lanes>(v);
+}
+
 /// turned_rows() of rows of at most `most` elements, from row k on.
 template <int most, class T, class Body>
 MERCER_INLINE void spaced_rows(const T* x, int64_t n, int64_t step, int64_t k, int64_t count,
@@ -62,13 +76,8 @@ MERCER_INLINE void spaced_rows(const T* x, int64_t n, int64_t step, int64_t k, i
         Vec<T> v[most];
         for (int i = 0; i < n; i += lanes) {
             Vec<T> part[lanes];
-#pragma GCC unroll 16
-            for (int r = 0; r < lanes; ++r) {
-                const T* row = x + (k + (r < rows ? r : 0)) * step + i;
-                if (i % line == 0) __builtin_prefetch(row + ahead);
-                part[r] = load(row, int(n - i < lanes ? n - i : lanes), T(0));
-            }
-            turn<lanes>(part);
+            load_turned(x + k * step + i, step, i % line == 0 ? ahead : 0, rows,
+                        int(n - i < lanes ? n - i : lanes), part);
             for (int r = 0; r < lanes; ++r) v[i + r] = part[r];
         }
         body(v, int(n), k, rows);

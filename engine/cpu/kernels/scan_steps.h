@@ -8,20 +8,6 @@
 
 namespace mercer::MERCER_ISA {
 
-/// v[e], e < now, becomes the elements e of `rows` lines, `apart` elements from each other; what follows is asked for.
-template <class T>
-MERCER_INLINE void load_turned(const T* x, int64_t apart, int rows, int now,
-                               Vec<T> (&v)[Vec<T>::lanes]) {
-    constexpr int lanes = Vec<T>::lanes;
-#pragma GCC unroll 16
-    for (int r = 0; r < lanes; ++r) {
-        const T* const row = x + (r < rows ? r : 0) * apart;
-        fetch_beyond(row);
-        v[r] = load(row, now, T(0));
-    }
-    turn<lanes>(v);
-}
-
 /// What a line came to so far; with places, also the last step at which its extremum stood.
 template <class T, bool places>
 struct SoFar {
@@ -180,6 +166,10 @@ MERCER_INLINE void step_lines(const cpu::ScanArgs& l) {
     StepResults<T> results(l, l.out);
     StepResults<Index, int64_t> places(l, l.index);
     const int64_t size = results.size;
+    // Lines are asked for as those before them are met, the same place of each: what is 1 KiB beyond is most often of this
+    // group, and there already. Longer lines go on in a row for longer than processors take to see it.
+    constexpr int64_t soon = 1024 / sizeof(T), near = 64 * soon;
+    const int64_t block = size * lanes, ahead = block > soon && block <= near ? block : soon;
     typename F::State state[most];
     int column = 0;
     int64_t t = 0, k = 0;
@@ -230,7 +220,7 @@ MERCER_INLINE void step_lines(const cpu::ScanArgs& l) {
             Vec<T> v[operands][lanes];
             Vec<Index> place[lanes];
             for (int o = 0; o < operands; ++o)
-                load_turned(F::from(l, o) + k * size + first, size, rows, now, v[o]);
+                load_turned(F::from(l, o) + k * size + first, size, ahead, rows, now, v[o]);
             take(v, place, now);
             results.put_square(v[operands - 1], k, first, now, rows);
             if constexpr (F::places) places.put_square(place, k, first, now, rows);
