@@ -239,6 +239,16 @@ void multiply_entry(const GemmTable<T>& table, const Product<T>& x, int64_t thre
     beside(x.m, x.n, x.c, x.accumulate, [&](MatrixView<T> c) { y.c = c, multiply(y); });
 }
 
+/// c (+)= a·b if it is small and in one chain.
+template <class T>
+[[gnu::always_inline]] inline bool multiply_if_small(
+    const GemmTable<T>& table, int64_t m, int64_t n, int64_t k, const MatrixView<const T>& a,
+    const MatrixView<const T>& b, const MatrixView<T>& c, bool accumulate, int64_t spare = 0) {
+    const bool small = is_small<T>(table, m, n, k, a, b, c);
+    if (small) multiply_small(table, m, n, k, a, b, c, accumulate, spare);
+    return small;
+}
+
 }  // namespace
 
 bool gemm_by_openblas() {
@@ -289,12 +299,15 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
     }
     // Behind all entries of b but the last there is another's memory.
     const int64_t b_last = b_offset ? *std::max_element(b_offset, b_offset + batch) : 0;
+    const auto spare = [&](int64_t at) { return b_offset ? b_last - b_offset[at] : 0; };
+    const auto of = [](auto view, const int64_t* offset, int64_t at) {
+        view.data += offset ? offset[at] : 0;
+        return view;
+    };
     const auto entry = [&](int64_t at) {
         Product<T> x = all;
-        if (b_offset) x.spare = b_last - b_offset[at];
-        x.a.data += a_offset ? a_offset[at] : 0;
-        x.b.data += b_offset ? b_offset[at] : 0;
-        x.c.data += c_offset ? c_offset[at] : 0;
+        x.spare = spare(at);
+        x.a = of(x.a, a_offset, at), x.b = of(x.b, b_offset, at), x.c = of(x.c, c_offset, at);
         return x;
     };
     // Estimated time in ns, on the slow side of 50 flops (or 5 elements of c) per ns.
@@ -305,6 +318,9 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
         item * double(batch) < 2 * worth || gemm_by_openblas()
             ? 1
             : std::clamp<int64_t>(int64_t(item * double(batch) / worth), 1, thread_count());
+    // What is so small comes by itself, and is multiplied in less time than a product is described in.
+    const bool brief = all.order == Order::chain && !after.any() && !gemm_by_openblas() &&
+                       bytes <= batch * int64_t{8192};
     // What the entry to come reads of an operand, if that is one run and another than this one's.
     const bool far = bytes > caches().l2;
     const auto coming = [&](const MatrixView<const T>& x, int64_t rows, int64_t columns,
@@ -318,6 +334,11 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
         const int64_t grain = threads == 1 ? batch : std::max<int64_t>(1, int64_t(worth / item));
         return parallel_for(batch, grain, [&](int64_t begin, int64_t end) {
             for (; begin < end; ++begin) {
+                if (brief &&
+                    multiply_if_small<T>(table, all.m, all.n, k, of(all.a, a_offset, begin),
+                                         of(all.b, b_offset, begin), of(all.c, c_offset, begin),
+                                         accumulate, spare(begin)))
+                    continue;
                 const T* const next[] = {coming(all.a, all.m, k, a_offset, begin),
                                          coming(all.b, k, all.n, b_offset, begin)};
                 multiply_entry(table, entry(begin), 1, far ? next : nullptr);
@@ -328,18 +349,6 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
 }
 
 namespace {
-
-/// c (+)= a·b if it is small and in one chain.
-template <class T>
-[[gnu::always_inline]] inline bool multiply_if_small(const GemmTable<T>& table, int64_t m,
-                                                     int64_t n, int64_t k,
-                                                     const MatrixView<const T>& a,
-                                                     const MatrixView<const T>& b,
-                                                     const MatrixView<T>& c, bool accumulate) {
-    const bool small = is_small<T>(table, m, n, k, a, b, c);
-    if (small) multiply_small(table, m, n, k, a, b, c, accumulate);
-    return small;
-}
 
 /// The same in any order.
 template <class T>
