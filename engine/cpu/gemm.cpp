@@ -318,8 +318,8 @@ void gemm_batched(int64_t batch, int64_t m, int64_t n, int64_t k, const MatrixVi
         item * double(batch) < 2 * worth || gemm_by_openblas()
             ? 1
             : std::clamp<int64_t>(int64_t(item * double(batch) / worth), 1, thread_count());
-    // What is so small comes by itself, and is multiplied in less time than a product is described in. But transposed its
-    // lines are met more than once.
+    // What is so small comes by itself, and is multiplied in less time than a product is described in. But a transposed b
+    // from memory takes less if it is asked for.
     const bool brief = all.order == Order::chain && all.b.col == 1 && !after.any() &&
                        !gemm_by_openblas() && bytes <= batch * int64_t{8192};
     // What the entry to come reads of an operand, if that is one run and another than this one's.

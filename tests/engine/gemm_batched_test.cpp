@@ -131,15 +131,19 @@ TEST_CASE_TEMPLATE("gemm_openblas agrees within rounding", T, float, double) {
 TEST_CASE("gemm: the environment") {
     const char* chosen = std::getenv("MERCER_GEMM");
     CHECK(cpu::gemm_by_openblas() == (chosen && std::string(chosen) == "openblas"));
-    const int64_t n = 70;
     Numbers numbers{1};
-    Matrix<float> a(n, n, Layout::rows), b(n, n, Layout::rows), ours(n, n, Layout::rows),
-        theirs(n, n, Layout::rows);
-    a.fill(numbers), b.fill(numbers);
-    cpu::gemm(n, n, n, a.in(), b.in(), ours.out());
-    if (cpu::gemm_by_openblas())
-        cpu::gemm_openblas<float>(n, n, n, a.in(), b.in(), theirs.out());
-    else
-        promised(n, n, n, a.in(), b.in(), theirs.out(), false);
-    CHECK(same_bits(ours.memory, theirs.memory));
+    for (int64_t n : {70, 24}) {
+        Matrix<float> a(n, n, Layout::rows), b(n, n, Layout::rows), ours(n, n, Layout::rows),
+            entry = ours, theirs = ours;
+        a.fill(numbers), b.fill(numbers);
+        cpu::gemm(n, n, n, a.in(), b.in(), ours.out());
+        cpu::gemm_batched<float>(1, n, n, n, a.in(), nullptr, b.in(), nullptr, entry.out(),
+                                 nullptr);
+        if (cpu::gemm_by_openblas())
+            cpu::gemm_openblas<float>(n, n, n, a.in(), b.in(), theirs.out());
+        else
+            promised(n, n, n, a.in(), b.in(), theirs.out(), false);
+        CHECK(same_bits(ours.memory, theirs.memory));
+        CHECK(same_bits(entry.memory, theirs.memory));
+    }
 }
