@@ -12,21 +12,28 @@ MERCER_INLINE void fetch_ahead(const cpu::TileAhead& next, int operand, int64_t 
     __builtin_prefetch(next.operand[operand] + i * next.pitch + c * int64_t(sizeof(T)), 0, 2);
 }
 
-/// Σ_i of what add(part, i) joins to its part, of a register's columns: in registers, the lanes of the canonical order
-/// eight at a time.
+/// Σ_i of what add(part, i) joins to its part, of a register's columns: the lanes of the canonical order in registers, eight
+/// at a time. A loop, for add may be an exponential: both levels unrolled would be four hundred copies of it.
 template <class T, class Add>
 MERCER_INLINE Vec<T> column_sum(int64_t n, Add add) {
     const JoinBy<SumOp> join;
-    const auto every_eighth = [&](int64_t j) MERCER_STEP {
+    if (n == 0) return Vec<T>(T(0));
+    if (n <= short_row)
+        return joined_few(
+            n, [&](int64_t i) MERCER_STEP { return add(Vec<T>(T(0)), i); }, join);
+    Vec<T> every_eighth[8];
+#pragma GCC unroll 1
+    for (int64_t j = 0; j < 8; ++j) {
         const auto lane = [&](int64_t k) MERCER_STEP {
             Vec<T> part(T(0));
             for (int64_t i = j + 8 * k; i < n; i += canonical_lanes) part = add(part, i);
             return part;
         };
-        return joined_few<4>((n < canonical_lanes ? n - j + 7 : canonical_lanes) / 8, lane, join);
-    };
-    if (n == 0) return Vec<T>(T(0));
-    return joined_few<4>(n < 8 ? n : 8, every_eighth, join);
+        every_eighth[j] =
+            joined_few<4>((n < canonical_lanes ? n - j + 7 : canonical_lanes) / 8, lane, join);
+    }
+    return joined_few<4>(
+        8, [&](int64_t j) MERCER_STEP { return every_eighth[j]; }, join);
 }
 
 /// The largest of what is not NaN in each of a register's columns, as largest_of() of a row.
