@@ -115,7 +115,7 @@ MERCER_INLINE ExpSum<T> exp_sum(const T* x, int64_t n, Total&... total) {
 template <class T, class Body>
 MERCER_INLINE void sums_of_columns(const T* x, int64_t n, int64_t columns,
                                    const cpu::TileAhead& next, Body body) {
-    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
+    for_columns<T>(columns, [&](int64_t c, int count) MERCER_STEP {
         const Vec<T> most = largest_of_columns(x + c, n, columns, count), top = finite_top(most);
         Vec<T> sum = column_sum<T>(n, [&](Vec<T> part, int64_t i) MERCER_STEP {
             fetch_ahead<T>(next, 0, i, c);

@@ -71,7 +71,7 @@ void log_softmax(const void* from, void* to, int64_t rows, int64_t n) {
 template <class T>
 void softmax_tile(void* tile, int64_t n, int64_t columns, const cpu::TileAhead& next) {
     T* const x = static_cast<T*>(tile);
-    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
+    for_columns<T>(columns, [&](int64_t c, int count) MERCER_STEP {
         T* const column = x + c;
         const Vec<T> m = finite_top(largest_of_columns(column, n, columns, count)), zero(T(0));
         const auto raise = [&](int64_t i) MERCER_STEP {
@@ -140,7 +140,7 @@ void backward_tile(const void* y_tile, void* g_tile, int64_t n, int64_t columns,
                    const cpu::TileAhead& next) {
     const T* const y = static_cast<const T*>(y_tile);
     T* const g = static_cast<T*>(g_tile);
-    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
+    for_columns<T>(columns, [&](int64_t c, int count) MERCER_STEP {
         const auto fetch = [&](int64_t i) MERCER_STEP {
             fetch_ahead<T>(next, 0, i, c);
             fetch_ahead<T>(next, 1, i, c);
