@@ -143,6 +143,16 @@ constexpr int next_lane(int j) {
     return j + bit;
 }
 
+/// for_run() over columns that are met in several rows. The compiler is not told that c goes up: it would count up an address
+/// for each row.
+template <class T, class Step>
+MERCER_INLINE void for_columns(int64_t columns, Step step) {
+    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
+        asm("" : "+r"(c));
+        step(c, count);
+    });
+}
+
 /// Columns of one block: at most `width` of them at a time. `uniform`: add is the same for all columns.
 template <class Op, class T, bool uniform, class Add>
 struct Columns {
@@ -166,7 +176,7 @@ struct Columns {
 
     // Few rows are a canonical lane each.
     void few(T* to) const {
-        for_run<T>(cols, [&](int64_t c, int count) MERCER_STEP {
+        for_columns<T>(cols, [&](int64_t c, int count) MERCER_STEP {
             const auto lane = [&](int64_t i) MERCER_STEP {
                 fetch_beyond(x + i * stride + c);
                 return add(Vec<T>(Op::template identity<T>), load(x + i * stride + c, count, T(0)),

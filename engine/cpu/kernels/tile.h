@@ -12,16 +12,6 @@ MERCER_INLINE void fetch_ahead(const cpu::TileAhead& next, int operand, int64_t 
     __builtin_prefetch(next.operand[operand] + i * next.pitch + c * int64_t(sizeof(T)), 0, 2);
 }
 
-/// step(c, count) for every register of a tile's columns. The compiler is not told that c goes up: it would count up an address
-/// for each row.
-template <class T, class Step>
-MERCER_INLINE void for_columns(int64_t columns, Step step) {
-    for_run<T>(columns, [&](int64_t c, int count) MERCER_STEP {
-        asm("" : "+r"(c));
-        step(c, count);
-    });
-}
-
 /// Σ_i of what add(part, i) joins to its part, of a register's columns: the lanes of the canonical order in registers, eight
 /// at a time. A loop, for add may be an exponential: both levels unrolled would be four hundred copies of it.
 template <class T, class Add>

@@ -262,7 +262,7 @@ void columns(const cpu::ReduceArgs& args) {
     const Results<T> results(args);
     const Vec<T> size(T(args.n));
     if (args.n <= short_row)  // each a canonical lane
-        return for_run<T>(args.count, [&](int64_t c, int count) MERCER_STEP {
+        return for_columns<T>(args.count, [&](int64_t c, int count) MERCER_STEP {
             const T* const x = static_cast<const T*>(args.x) + c;
             const Vec<T> p = load(x, count, T(0));
             const auto lane = [&](int64_t i) MERCER_STEP {
